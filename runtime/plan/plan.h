@@ -1,0 +1,84 @@
+// A collective as a value: the steps one rank takes over chunks. Bytes do not appear, so one plan serves every size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/status.h"
+
+namespace tern {
+
+enum class Collective : uint8_t { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kBarrier };
+inline constexpr int kNumCollectives = 5;
+std::string_view name(Collective collective);
+Result<Collective> parse_collective(std::string_view text);
+
+/// The memory a step reads or writes. In place, kInput and kOutput are the same bytes (for reduce_scatter kOutput is
+/// chunk `rank` of kInput, for all_gather kInput is chunk `rank` of kOutput); plans must be correct either way.
+enum class Buffer : uint8_t {
+  kInput,
+  kOutput,
+  kScratch,  ///< `Plan::n_scratch` chunks, private to this call
+  kWire,     ///< `Plan::n_wire` encoded chunks, private to this call
+};
+
+/// A run of whole chunks in one buffer. Chunk c of a buffer of `n` elements cut in `C` chunks is the balanced share
+/// [c*n/C, (c+1)*n/C): see chunk_begin().
+struct Ref {
+  Buffer buffer = Buffer::kInput;
+  int16_t chunk = 0;     ///< first chunk, counted in the collective's whole vector (also for a one-chunk buffer)
+  int16_t n_chunks = 1;
+  bool operator==(const Ref&) const = default;
+};
+
+enum class StepKind : uint8_t {
+  kSend,              ///< src -> peer
+  kRecv,              ///< peer -> dst (overwrites)
+  kRecvReduce,        ///< dst = dst op incoming
+  kCopy,              ///< dst = src
+  kReduce,            ///< dst = dst op src
+  kEncode,            ///< kWire chunk dst = encode(src) (folds in and rewrites the residual where the codec has one)
+  kDecode,            ///< dst = decode(kWire chunk src)
+  kDecodeAccumulate,  ///< dst = dst + decode(kWire chunk src)
+};
+std::string_view name(StepKind kind);
+
+/// One step. Steps of one round may overlap: a round's sends read what earlier rounds wrote; its receives complete in
+/// the order listed. Sends and receives between two ranks match in order, and a send of round r is received in
+/// round r (the verifier proves it).
+struct Step {
+  StepKind kind = StepKind::kCopy;
+  int16_t peer = -1;
+  uint16_t round = 0;
+  Ref src;
+  Ref dst;
+};
+
+/// What one rank does. Value type; printable; made by a pure function of (collective, group, algorithm).
+struct Plan {
+  Collective collective = Collective::kBarrier;
+  std::string algorithm;
+  int rank = 0;
+  int n_ranks = 1;
+  int root = 0;
+  int n_chunks = 1;   ///< the whole vector is cut in this many chunks (1 for broadcast and barrier unless the algorithm cuts)
+  int n_scratch = 0;  ///< scratch chunks
+  int n_wire = 0;     ///< encoded chunks
+  int n_rounds = 0;
+  bool encoded = false;  ///< what kSend and kRecv move in kWire is encoded
+  std::vector<Step> steps;  ///< sorted by round
+};
+
+std::string to_string(const Step& step);
+std::string to_string(const Plan& plan);
+
+/// First element of chunk `c` when n elements are cut in C balanced chunks: c*n/C without overflow.
+constexpr size_t chunk_begin(size_t n, int c, int C) {
+  const auto uc = static_cast<size_t>(c);
+  const auto uC = static_cast<size_t>(C);
+  return (n / uC) * uc + (n % uC) * uc / uC;
+}
+
+}  // namespace tern

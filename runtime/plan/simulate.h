@@ -1,0 +1,45 @@
+// The price of a plan: an event-driven run over modelled links.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "runtime/plan/plan.h"
+
+namespace tern {
+
+/// Cost of one message over a link: alpha [s] + n_bytes * beta [s/byte] (Hockney, Parallel Computing 1994).
+struct Link {
+  double alpha = 0;  ///< s per message
+  double beta = 0;   ///< s per byte
+};
+
+/// Speeds the simulator prices with; value type. Links are looked up per ordered pair of ranks.
+struct CostModel {
+  std::function<Link(int from, int to)> link;
+  std::function<int(int rank)> node_of;  ///< ranks of one node share `cores` and the node's memory
+  int cores_per_node = 1;                ///< ranks beyond it take turns (ranks may outnumber cores)
+  double reduce_beta = 0;                ///< s per byte of one operand reduced
+  double copy_beta = 0;                  ///< s per byte copied
+  double encode_beta = 0;                ///< s per decoded byte
+  double decode_beta = 0;
+  double wire_ratio = 1;     ///< encoded bytes per dense byte
+  double round_overhead = 0;  ///< s per round and segment spent in the executor (includes a context switch when ranks > cores)
+};
+
+/// How a plan is run: what the executor chooses besides the plan itself.
+struct RunShape {
+  size_t n_bytes = 0;        ///< the whole vector
+  size_t segment_bytes = 0;  ///< a chunk is cut in segments of at most this; 0: not cut
+};
+
+struct Prediction {
+  double seconds = 0;
+  size_t bytes_on_wire_per_rank = 0;  ///< the busiest rank's sent bytes
+  int n_messages = 0;                 ///< the busiest rank's sends
+};
+
+/// Simulates one call on all ranks. plans: one per rank. Cost: O(steps x segments x log).
+Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
+
+}  // namespace tern
