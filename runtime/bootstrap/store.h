@@ -1,0 +1,41 @@
+// The rendezvous: a small key-value store that all ranks of a world can reach, and how they learn of lost ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/status.h"
+
+namespace tern {
+
+/// Keys are set once and never change. Used for set-up and for failures, never for data.
+///
+/// Threads: all calls may come from any thread.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Errors: kPeerLost when the store's host is gone; kInvalidArgument when the key is set already to another value.
+  virtual Status set(std::string_view key, std::string_view value) = 0;
+  /// Waits until the key is set. Errors: kTimeout, kPeerLost.
+  virtual Result<std::string> get(std::string_view key, Deadline deadline) = 0;
+
+  /// The first failure of the world, if any: a rank whose process ended without leave() or that called fail().
+  /// Costs one atomic load while there is none.
+  virtual std::optional<Error> failure() const = 0;
+  /// Tells every rank of the world. The first call of the world counts; later ones are ignored.
+  virtual void fail(const Error& error) = 0;
+  /// This rank ends in good order: its absence is no failure from now on.
+  virtual void leave() = 0;
+};
+
+/// Every rank's value under `key`, in rank order.
+/// Errors: kTimeout naming the ranks that did not come; kPeerLost.
+Result<std::vector<std::string>> exchange(Store& store, std::string_view key, int rank, int n_ranks,
+                                          std::string_view value, Deadline deadline);
+
+}  // namespace tern

@@ -1,0 +1,101 @@
+// How bytes get from rank to rank: ordered messages per pair of ranks, with views instead of copies where memory is shared.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/status.h"
+#include "runtime/bootstrap/world.h"
+
+namespace tern {
+
+/// Travels with every message, not looked at by transports: what the sender believes this message to be.
+struct Envelope {
+  uint64_t call = 0;   ///< packed sequence number, collective, dtype, op, codec, root (exec/signature.h)
+  uint64_t count = 0;  ///< elements of the call
+  bool operator==(const Envelope&) const = default;
+};
+
+enum class Poll : uint8_t {
+  kPending,
+  kDone,
+  kFailed,  ///< Transport::failure() says why
+};
+
+/// A send under way. The caller owns it and keeps it in place until poll() says done; `data` is the transport's until then.
+struct SendRequest {
+  int peer = -1;
+  const void* data = nullptr;
+  size_t n_bytes = 0;
+  Envelope envelope;
+  std::array<uint64_t, 6> state = {};  ///< the transport's own
+};
+
+/// A receive under way. When done, `data` points at the payload: at `into`, or at memory the transport or the sender owns
+/// (a view), valid until release().
+struct RecvRequest {
+  int peer = -1;
+  void* into = nullptr;  ///< where to put the payload if the transport must put it somewhere; capacity n_bytes
+  size_t n_bytes = 0;    ///< expected size; a message of another size fails the transport with kMismatch
+  const void* data = nullptr;
+  Envelope envelope;     ///< the sender's, when done
+  std::array<uint64_t, 6> state = {};
+};
+
+/// Connected ranks of one communicator. Messages from one rank to another arrive in the order sent; receives match in
+/// the order posted. Zero-byte messages are messages.
+///
+/// Threads: one thread at a time, except abort() (any thread).
+/// Failures: a lost peer, a message of another size or an abort makes every poll() return kFailed from then on;
+///           failure() then holds the error with the rank at fault.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::string_view name() const = 0;
+  /// True when a send from this memory is read in place by the peer (no copy on the sender's side).
+  virtual bool shares(const void* data, size_t n_bytes) const = 0;
+
+  /// Starts a send; the transport copies small payloads at once (then the first poll() says done).
+  virtual void send(SendRequest& request) = 0;
+  /// Starts a receive.
+  virtual void recv(RecvRequest& request) = 0;
+  /// Progresses and tells. Cheap enough to spin on.
+  virtual Poll poll(SendRequest& request) = 0;
+  virtual Poll poll(RecvRequest& request) = 0;
+  /// Ends the use of a done receive's view; the sender's poll() says done after that.
+  virtual void release(RecvRequest& request) = 0;
+
+  /// For sleeping without a lost wake-up: token = arm(); poll again; sleep(token, ...).
+  virtual uint64_t arm() = 0;
+  /// Sleeps until something arrived or completed since arm(), or at most so long. Also looks for lost peers.
+  virtual void sleep(uint64_t token, Clock::duration at_most) = 0;
+
+  virtual const Error& failure() const = 0;
+  /// Makes this and every connected rank's polls fail with the error, wakes sleepers. Any thread.
+  virtual void abort(const Error& error) = 0;
+};
+
+/// A transport row: `domain()` is equal on ranks that can connect by it.
+struct TransportInfo {
+  std::string_view name;
+  std::string_view summary;
+  /// "" when it cannot be used in this process (the reason in *why_not).
+  std::string (*domain)(const World& world, std::string* why_not);
+  /// Connects the ranks `members` (world ranks, ascending, with this rank among them) under a key of its own in the
+  /// store. Request::peer is a world rank. Collective over the members.
+  Result<std::unique_ptr<Transport>> (*connect)(const World& world, std::span<const int> members, std::string_view key);
+};
+
+std::span<const TransportInfo> transports();
+Result<const TransportInfo*> find_transport(std::string_view name);
+
+/// Connects all ranks of the world: by the one transport that config names, or (auto) shared memory inside hosts and UCX
+/// between them, behind one Transport. Wrapped in `faulty` when TERN_FAULTS is set.
+/// key: unique per communicator. Errors: kUnsupported saying which transport cannot be used and why; kTimeout, kPeerLost.
+Result<std::unique_ptr<Transport>> connect(const World& world, std::string_view key);
+
+}  // namespace tern
