@@ -30,6 +30,8 @@ class Deadline {
   Clock::time_point at_;
 };
 
-inline double seconds_since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
+inline double seconds_since(Clock::time_point start) {
+  return Seconds(Clock::now() - start).count();
+}
 
 }  // namespace tern

@@ -17,7 +17,8 @@ Result<Op> parse_op(std::string_view text) {
   for (size_t i = 0; i < kOpNames.size(); ++i) {
     if (text == kOpNames[i]) return static_cast<Op>(i);
   }
-  return error(Code::kInvalidArgument, "unknown reduction \"{}\"; allowed: {}", text, fmt::join(kOpNames, ", "));
+  return error(Code::kInvalidArgument, "unknown reduction \"{}\"; allowed: {}", text,
+               fmt::join(kOpNames, ", "));
 }
 
 }  // namespace tern

@@ -40,26 +40,40 @@ inline constexpr std::array<DtypeInfo, 7> kDtypes = {{
     {Dtype::kUint8, "uint8", "uint8", 1, false},
 }};
 
-constexpr const DtypeInfo& info(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)]; }
-constexpr size_t size_of(Dtype dtype) { return info(dtype).size; }
-constexpr std::string_view name(Dtype dtype) { return info(dtype).name; }
+constexpr const DtypeInfo& info(Dtype dtype) {
+  return kDtypes[static_cast<size_t>(dtype)];
+}
+constexpr size_t size_of(Dtype dtype) {
+  return info(dtype).size;
+}
+constexpr std::string_view name(Dtype dtype) {
+  return info(dtype).name;
+}
 /// Finds a dtype by either of its names; the error lists what is allowed.
 Result<Dtype> parse_dtype(std::string_view text);
 
 enum class Op : uint8_t { kSum, kProd, kMin, kMax, kAvg };
 inline constexpr std::array<std::string_view, 5> kOpNames = {"sum", "prod", "min", "max", "avg"};
-constexpr std::string_view name(Op op) { return kOpNames[static_cast<size_t>(op)]; }
+constexpr std::string_view name(Op op) {
+  return kOpNames[static_cast<size_t>(op)];
+}
 Result<Op> parse_op(std::string_view text);
 
 template <class T>
 constexpr Dtype dtype_of() {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, float>) return Dtype::kFloat32;
-  else if constexpr (std::is_same_v<U, double>) return Dtype::kFloat64;
-  else if constexpr (std::is_same_v<U, Float16>) return Dtype::kFloat16;
-  else if constexpr (std::is_same_v<U, Bfloat16>) return Dtype::kBfloat16;
-  else if constexpr (std::is_same_v<U, int32_t>) return Dtype::kInt32;
-  else if constexpr (std::is_same_v<U, int64_t>) return Dtype::kInt64;
+  if constexpr (std::is_same_v<U, float>)
+    return Dtype::kFloat32;
+  else if constexpr (std::is_same_v<U, double>)
+    return Dtype::kFloat64;
+  else if constexpr (std::is_same_v<U, Float16>)
+    return Dtype::kFloat16;
+  else if constexpr (std::is_same_v<U, Bfloat16>)
+    return Dtype::kBfloat16;
+  else if constexpr (std::is_same_v<U, int32_t>)
+    return Dtype::kInt32;
+  else if constexpr (std::is_same_v<U, int64_t>)
+    return Dtype::kInt64;
   else {
     static_assert(std::is_same_v<U, uint8_t>, "not an element type of Tern");
     return Dtype::kUint8;
