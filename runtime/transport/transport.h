@@ -40,7 +40,9 @@ struct SendRequest {
 struct RecvRequest {
   int peer = -1;
   void* into = nullptr;  ///< where to put the payload if the transport must put it somewhere; capacity n_bytes
-  size_t n_bytes = 0;    ///< expected size; a message of another size fails the transport with kMismatch
+  /// The size expected. A message of another size is dropped: the request is done with `data` null and the message's
+  /// size here, and the caller compares envelopes to say who called what.
+  size_t n_bytes = 0;
   const void* data = nullptr;
   Envelope envelope;     ///< the sender's, when done
   std::array<uint64_t, 6> state = {};
@@ -50,7 +52,7 @@ struct RecvRequest {
 /// the order posted. Zero-byte messages are messages.
 ///
 /// Threads: one thread at a time, except abort() (any thread).
-/// Failures: a lost peer, a message of another size or an abort makes every poll() return kFailed from then on;
+/// Failures: a lost peer or an abort makes every poll() return kFailed from then on;
 ///           failure() then holds the error with the rank at fault.
 class Transport {
  public:
@@ -58,6 +60,10 @@ class Transport {
   virtual std::string_view name() const = 0;
   /// True when a send from this memory is read in place by the peer (no copy on the sender's side).
   virtual bool shares(const void* data, size_t n_bytes) const = 0;
+
+  /// True when `into` may be written as soon as recv() was called; false when nothing is written before poll() says done
+  /// (a view is given, or the copy is made by poll()).
+  virtual bool writes_on_arrival() const = 0;
 
   /// Starts a send; the transport copies small payloads at once (then the first poll() says done).
   virtual void send(SendRequest& request) = 0;
