@@ -11,15 +11,26 @@ namespace tern {
 /// Errors: kInvalidArgument when the two are of different ranks, worlds or chunk counts.
 Result<Plan> sequence(const Plan& a, const Plan& b);
 
-/// Runs `local` (a plan over `members.size()` ranks) among `members` (global ranks, in group order) of a world.
-/// The plan's peers become global ranks; chunk numbers stay.
+/// Runs `local` (a plan over `members.size()` ranks) among `members` (global ranks, in group order) of a
+/// world. The plan's peers become global ranks; chunk numbers stay.
 Result<Plan> on_group(const Plan& local, std::span<const int> members, int world);
 
-/// The same exchange with encoded messages: kSend of a chunk becomes kEncode + kSend of the wire chunk, kRecvReduce becomes
-/// kRecv + kDecodeAccumulate, kRecv becomes kRecv + kDecode; an owner that sends its finished chunk to several peers
-/// encodes it once and replaces its own copy by the decoded bytes, so that all ranks end with identical bytes; received
-/// encoded chunks are forwarded verbatim.
-/// Errors: kUnsupported when the plan would quantise one contribution twice on a level (ring, halving).
+/// Every chunk cut in `factor` chunks: chunk c becomes [c * factor, (c + 1) * factor). The bytes moved stay
+/// the same.
+Plan refine(const Plan& plan, int factor);
+
+/// The plan's whole vector becomes chunk `chunk` of a vector of `n_chunks` such chunks.
+Plan on_chunk(const Plan& plan, int chunk, int n_chunks);
+
+/// Reads of kInput become reads of kOutput: the plan as a later stage, which works on what earlier stages
+/// wrote.
+Plan in_output(const Plan& plan);
+
+/// The same exchange with encoded messages: kSend of a chunk becomes kEncode + kSend of the wire chunk,
+/// kRecvReduce becomes kRecv + kDecodeAccumulate, kRecv becomes kRecv + kDecode; an owner that sends its
+/// finished chunk to several peers encodes it once and replaces its own copy by the decoded bytes, so that
+/// all ranks end with identical bytes; received encoded chunks are forwarded verbatim. Errors: kUnsupported
+/// when the plan would quantise one contribution twice on a level (ring, halving).
 Result<Plan> with_codec(const Plan& plan);
 
 }  // namespace tern

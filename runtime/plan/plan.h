@@ -1,4 +1,5 @@
-// A collective as a value: the steps one rank takes over chunks. Bytes do not appear, so one plan serves every size.
+// A collective as a value: the steps one rank takes over chunks. Bytes do not appear, so one plan serves
+// every size.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ inline constexpr int kNumCollectives = 5;
 std::string_view name(Collective collective);
 Result<Collective> parse_collective(std::string_view text);
 
-/// The memory a step reads or writes. In place, kInput and kOutput are the same bytes (for reduce_scatter kOutput is
-/// chunk `rank` of kInput, for all_gather kInput is chunk `rank` of kOutput); plans must be correct either way.
+/// The memory a step reads or writes. In place, kInput and kOutput are the same bytes (for reduce_scatter
+/// kOutput is chunk `rank` of kInput, for all_gather kInput is chunk `rank` of kOutput); plans must be
+/// correct either way.
 enum class Buffer : uint8_t {
   kInput,
   kOutput,
@@ -24,30 +26,36 @@ enum class Buffer : uint8_t {
   kWire,     ///< `Plan::n_wire` encoded chunks, private to this call
 };
 
-/// A run of whole chunks in one buffer. Chunk c of a buffer of `n` elements cut in `C` chunks is the balanced share
-/// [c*n/C, (c+1)*n/C): see chunk_begin().
+/// A run of whole chunks in one buffer. Chunk c of a vector of `n` elements cut in `C` chunks is the balanced
+/// share [c*n/C, (c+1)*n/C): see chunk_begin(). `chunk` says which share it is, and so how many elements, in
+/// every buffer.
 struct Ref {
   Buffer buffer = Buffer::kInput;
-  int16_t chunk = 0;     ///< first chunk, counted in the collective's whole vector (also for a one-chunk buffer)
-  int16_t n_chunks = 1;
+  int16_t chunk = 0;  ///< first chunk, counted in the collective's whole vector (also for a one-chunk buffer)
+  int16_t n_chunks = 1;  ///< 0: an empty message (barrier)
+  int16_t slot = 0;      ///< kScratch and kWire only: place of the first chunk; a place holds any one chunk
   bool operator==(const Ref&) const = default;
 };
 
 enum class StepKind : uint8_t {
-  kSend,              ///< src -> peer
-  kRecv,              ///< peer -> dst (overwrites)
-  kRecvReduce,        ///< dst = dst op incoming
-  kCopy,              ///< dst = src
-  kReduce,            ///< dst = dst op src
-  kEncode,            ///< kWire chunk dst = encode(src) (folds in and rewrites the residual where the codec has one)
-  kDecode,            ///< dst = decode(kWire chunk src)
+  kSend,        ///< src -> peer
+  kRecv,        ///< peer -> dst (overwrites)
+  kRecvReduce,  ///< dst = dst op incoming
+  kCopy,        ///< dst = src
+  kReduce,      ///< dst = dst op src
+  kEncode,  ///< kWire chunk dst = encode(src) (folds in and rewrites the residual where the codec has one)
+  kDecode,  ///< dst = decode(kWire chunk src)
   kDecodeAccumulate,  ///< dst = dst + decode(kWire chunk src)
 };
 std::string_view name(StepKind kind);
 
-/// One step. Steps of one round may overlap: a round's sends read what earlier rounds wrote; its receives complete in
-/// the order listed. Sends and receives between two ranks match in order, and a send of round r is received in
-/// round r (the verifier proves it).
+/// One step. A round's sends read what earlier rounds wrote and are posted first, as are its receives, whose
+/// bytes may land at any time in the round; its other work happens in the order listed. Consecutive steps
+/// with the same dst that start with any of kRecv, kCopy, kRecvReduce, kReduce and go on with kRecvReduce or
+/// kReduce are one reduction in the order listed that reads all its operands before it writes (so that dst
+/// may be an operand, in place). Sends and receives between two ranks match in order, and a send of round r
+/// is received in round r. src and dst, and the two ends of a message, are the same chunks of the vector.
+/// kInput is never written. verify() proves all of it.
 struct Step {
   StepKind kind = StepKind::kCopy;
   int16_t peer = -1;
@@ -63,11 +71,12 @@ struct Plan {
   int rank = 0;
   int n_ranks = 1;
   int root = 0;
-  int n_chunks = 1;   ///< the whole vector is cut in this many chunks (1 for broadcast and barrier unless the algorithm cuts)
-  int n_scratch = 0;  ///< scratch chunks
-  int n_wire = 0;     ///< encoded chunks
-  int n_rounds = 0;
-  bool encoded = false;  ///< what kSend and kRecv move in kWire is encoded
+  int n_chunks = 1;   ///< the whole vector is cut in this many chunks (1 for broadcast and barrier unless the
+                      ///< algorithm cuts)
+  int n_scratch = 0;  ///< scratch slots, each as large as the largest chunk
+  int n_wire = 0;     ///< encoded slots, each as large as the largest encoded chunk
+  int n_rounds = 0;   ///< the same on all ranks
+  bool encoded = false;     ///< some messages go from kWire to kWire: encoded
   std::vector<Step> steps;  ///< sorted by round
 };
 

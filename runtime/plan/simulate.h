@@ -12,19 +12,24 @@ namespace tern {
 struct Link {
   double alpha = 0;  ///< s per message
   double beta = 0;   ///< s per byte
+  /// Shared memory: the receiver's core reads the sender's memory. The message then costs the receiver CPU
+  /// time instead of port time, the sender's port stays free, and a kRecvReduce is one pass at the slower of
+  /// beta and reduce_beta.
+  bool receiver_reads = false;
 };
 
 /// Speeds the simulator prices with; value type. Links are looked up per ordered pair of ranks.
 struct CostModel {
   std::function<Link(int from, int to)> link;
-  std::function<int(int rank)> node_of;  ///< ranks of one node share `cores` and the node's memory
+  std::function<int(int rank)> node_of;  ///< ranks of one node share `cores_per_node`
   int cores_per_node = 1;                ///< ranks beyond it take turns (ranks may outnumber cores)
   double reduce_beta = 0;                ///< s per byte of one operand reduced
   double copy_beta = 0;                  ///< s per byte copied
   double encode_beta = 0;                ///< s per decoded byte
   double decode_beta = 0;
-  double wire_ratio = 1;     ///< encoded bytes per dense byte
-  double round_overhead = 0;  ///< s per round and segment spent in the executor (includes a context switch when ranks > cores)
+  double wire_ratio = 1;  ///< encoded bytes per dense byte
+  double round_overhead =
+      0;  ///< s per round and segment spent in the executor (includes a context switch when ranks > cores)
 };
 
 /// How a plan is run: what the executor chooses besides the plan itself.

@@ -7,10 +7,10 @@
 
 namespace tern {
 
-/// Runs the ranks' plans symbolically: each element of every output holds each due contribution exactly once, every
-/// receive matches a send of the same size, peer, order and round, nothing reads what was not written, no step
-/// overwrites what a send of the same round still reads, and no cycle of waits exists (with sends that complete only when
-/// received). Both in place and out of place.
+/// Runs the ranks' plans symbolically: each element of every output holds each due contribution exactly once,
+/// every receive matches a send of the same size, peer, order and round, nothing reads what was not written,
+/// no step overwrites what a send of the same round still reads, and no cycle of waits exists (with sends
+/// that complete only when received). Both in place and out of place.
 ///
 /// plans:   one per rank, in rank order.
 /// Errors:  kInternal with the rank, the step and what is wrong.
