@@ -1,0 +1,10 @@
+# What a program that links the runtime needs; used by the build and by the installed package's tern-config.cmake.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ucx QUIET IMPORTED_TARGET ucx)
+pkg_check_modules(ompi QUIET IMPORTED_TARGET ompi-c)
