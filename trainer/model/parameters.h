@@ -36,8 +36,10 @@ inline constexpr int64_t kParameterAlignment = 16;
 
 /// Where each parameter lies in the flat buffer. A value; the same on every rank.
 ///
-/// Order: as the forward pass needs them (embedding; per layer input norm, q, k, v, o, post-attention norm,
-/// gate, up, down; final norm; head unless tied), so backward finishes them in descending index order.
+/// Index order: as the forward pass needs them (embedding; per layer input norm, q, k, v, o, post-attention
+/// norm, gate, up, down; final norm; head unless tied), so backward finishes them in descending index order.
+/// Place: all matrices (the embedding among them) in index order, then all one-dimensional parameters in index
+/// order, so that buckets of matrices can be compressed while the few others ride dense in one run of their own.
 /// Elements between tensors are padding: zero in parameters and gradients, and AdamW keeps them zero, so sums
 /// over the whole buffer need not skip them.
 class ParameterLayout {
@@ -55,6 +57,9 @@ class ParameterLayout {
   /// Index of the parameter with this name, or -1.
   int find(std::string_view name) const;
 
+  /// First element of the one-dimensional parameters: [0, that) are matrices, [that, n_elements()) the others.
+  int64_t one_dimensional_begin() const { return one_dimensional_begin_; }
+
   /// Index of the parameter that holds, or is followed by the padding that holds, flat element `element_idx`
   /// (to name the tensor at fault).
   int at_element(int64_t element_idx) const;
@@ -62,6 +67,7 @@ class ParameterLayout {
  private:
   std::vector<Parameter> parameters_;
   int64_t n_elements_ = 0;
+  int64_t one_dimensional_begin_ = 0;
 };
 
 /// Writes first values into `out`, which stands for the flat elements [begin, begin + out.size()).
