@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Result<Config> read(const std::vector<Config::Variable>& variables,
                     std::vector<std::string>* warnings = nullptr) {
@@ -71,7 +70,7 @@ TEST(Config, ABadValueIsAnErrorThatNamesVariableValueAndWhatIsAllowed) {
     const Result<Config> config = read({{name, value}});
     ASSERT_FALSE(config.ok()) << name << "=" << value;
     EXPECT_EQ(config.error().code, Code::kInvalidArgument);
-    EXPECT_THAT(config.error().message, HasSubstr(name + "=\"" + value + "\""));
+    EXPECT_THAT(config.error().message, HasSubstr(fmt::format("{}=\"{}\"", name, value)));
     EXPECT_THAT(config.error().message, HasSubstr("allowed: "));
   }
 }
