@@ -11,7 +11,7 @@ namespace tern {
   ROW(halving_doubling, false,                                                                        \
       "recursive halving and doubling, any rank count: the ring's bytes in few rounds")               \
   ROW(direct, true, "all-to-all, summed at the owner in rank order (two-shot); what codecs ride on")  \
-  ROW(one_shot, false, "everybody sends all to everybody: one round, for tiny vectors")               \
+  ROW(one_shot, true, "everybody sends all to everybody: one round, for tiny vectors")                \
   ROW(tree, false, "binomial tree: few messages, for small vectors on many ranks")                    \
   ROW(dissemination, false, "barrier in ceil(log2 p) rounds")
 
