@@ -1,6 +1,6 @@
-# The installed runtime: one library `tern` with the objects of all runtime layers, its headers, a CMake package
-# and a pkg-config file. Included after runtime/ and kernels/ and before trainer/, so that TERN_LAYERS holds those
-# layers only.
+# The installed runtime: one library `tern` with the objects of all runtime layers, its headers, a CMake
+# package and a pkg-config file. Included after runtime/ and kernels/ and before trainer/, so that TERN_LAYERS
+# holds those layers only.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
