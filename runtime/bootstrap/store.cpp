@@ -22,8 +22,11 @@ Error name_missing(Store& store, std::string_view key, std::span<const int> memb
   std::vector<int> missing;
   for (const int rank : members) {
     const auto part = store.get(part_key(key, rank), Deadline(Clock::now()));
-    if (!part && part.error().code != Code::kTimeout) return part.error();
-    if (!part) missing.push_back(rank);
+    if (part) continue;
+    // Somebody else knew first, or the store cannot be asked any more.
+    if (const auto failure = store.failure()) return *failure;
+    if (part.error().code != Code::kTimeout) return part.error();
+    missing.push_back(rank);
   }
   const double waited = seconds_since(start);
   if (missing.empty()) {
