@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "runtime/base/log.h"
 
@@ -34,6 +36,17 @@ TEST(Config, EverySettingIsNamedAfterItsFieldAndDocumented) {
     for (const char c : row.field) expected += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     EXPECT_EQ(row.variable, expected);
     EXPECT_FALSE(row.doc.empty() || row.allowed.empty()) << row.variable;
+  }
+}
+
+TEST(Config, TheReadmeListsEverySettingAsTheTableSays) {
+  std::ostringstream readme;
+  readme << std::ifstream(TERN_SOURCE_DIR "/README.md").rdbuf();
+  for (const Setting& row : kSettings) {
+    std::string line = fmt::format("| `{}` | {} | ", row.variable, row.initial);
+    for (const char c : row.allowed) line += c == '|' ? "\\|" : std::string(1, c);
+    line += fmt::format(" | {} |\n", row.doc);
+    EXPECT_THAT(readme.str(), HasSubstr(line));
   }
 }
 
