@@ -13,7 +13,8 @@
 namespace tern {
 
 inline constexpr size_t kTopkBlock = 4096;
-inline constexpr int kTopkMax = 128;
+inline constexpr int kTopkChoices[] = {16, 32, 64, 128};
+inline constexpr size_t kTopkMax = 128;
 
 /// How many entries n elements have at k per block, and the bytes of their index plane.
 constexpr size_t topk_entries(size_t n, int k) {
@@ -39,7 +40,7 @@ struct TopkView {
 };
 
 /// Encodes v = in, or v = in + residual when residual is not null; residual (in.size() floats, not
-/// overlapping `in`) then becomes v - decoded. k is even, in [2, 128].
+/// overlapping `in`) then becomes v - decoded. k is one of kTopkChoices.
 ///
 /// A block with a non-finite v gets the scale NaN, indices 0 .. k-1 and values 0, and leaves its residual as
 /// it was. Bytes:  4 per element, 12 with a residual (`in` and residual read once, residual written). Returns

@@ -8,8 +8,7 @@
 namespace tern {
 namespace {
 
-constexpr int kAllowedK[] = {16, 32, 64, 128};
-constexpr CodecOption kOptions[] = {{.name = "k", .member = &CodecSpec::k, .allowed = kAllowedK}};
+constexpr CodecOption kOptions[] = {{.name = "k", .member = &CodecSpec::k, .allowed = kTopkChoices}};
 
 double bits_per_element(const CodecSpec& spec) {
   return (spec.k * 20.0 + 16.0) / kTopkBlock;
