@@ -30,6 +30,9 @@ struct PassTimes {
   double embedding = 0;
 };
 
+template <class T>
+struct ModelState;
+
 /// The model for one micro-batch shape: its code, its activations and its threads. Parameters and gradients
 /// are the caller's flat buffers (see ParameterLayout), so they can be sharded, sent and saved without
 /// copies.
@@ -85,9 +88,8 @@ class Model {
   void reset_times();
 
  private:
-  struct State;
-  explicit Model(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Model(std::unique_ptr<ModelState<T>> state);
+  std::unique_ptr<ModelState<T>> state_;
 };
 
 extern template class Model<float>;

@@ -38,10 +38,10 @@ inline constexpr int64_t kParameterAlignment = 16;
 ///
 /// Index order: as the forward pass needs them (embedding; per layer input norm, q, k, v, o, post-attention
 /// norm, gate, up, down; final norm; head unless tied), so backward finishes them in descending index order.
-/// Place: all matrices (the embedding among them) in index order, then all one-dimensional parameters in index
-/// order, so that buckets of matrices can be compressed while the few others ride dense in one run of their own.
-/// Elements between tensors are padding: zero in parameters and gradients, and AdamW keeps them zero, so sums
-/// over the whole buffer need not skip them.
+/// Place: all matrices (the embedding among them) in index order, then all one-dimensional parameters in
+/// index order, so that buckets of matrices can be compressed while the few others ride dense in one run of
+/// their own. Elements between tensors are padding: zero in parameters and gradients, and AdamW keeps them
+/// zero, so sums over the whole buffer need not skip them.
 class ParameterLayout {
  public:
   /// `config` must be valid.
@@ -57,7 +57,8 @@ class ParameterLayout {
   /// Index of the parameter with this name, or -1.
   int find(std::string_view name) const;
 
-  /// First element of the one-dimensional parameters: [0, that) are matrices, [that, n_elements()) the others.
+  /// First element of the one-dimensional parameters: [0, that) are matrices, [that, n_elements()) the
+  /// others.
   int64_t one_dimensional_begin() const { return one_dimensional_begin_; }
 
   /// Index of the parameter that holds, or is followed by the padding that holds, flat element `element_idx`

@@ -1,0 +1,85 @@
+#include "trainer/kernels/gemm.h"
+
+#include <cblas.h>
+
+#include <dnnl.hpp>
+#include <mutex>
+
+#include "runtime/base/status.h"
+
+// Of the OpenMP runtime that oneDNN runs on. Not <omp.h> with -fopenmp: clang would bring a second runtime.
+extern "C" int omp_get_max_threads(void);
+extern "C" void omp_set_num_threads(int n_threads);
+
+namespace tern::trainer {
+
+namespace {
+
+// oneDNN asks OpenMP how many threads the calling thread may start. The team already owns the cores, so the
+// answer must be one; the setting is per thread and is put back for a caller that uses OpenMP itself.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+template <class T>
+Product<T> rows_of(Product<T> p, Range rows) {
+  p.a.data += rows.begin * (p.a.transposed ? 1 : p.a.stride);
+  p.c += rows.begin * p.c_stride;
+  p.m = rows.size();
+  return p;
+}
+
+template <class T>
+Product<T> columns_of(Product<T> p, Range columns) {
+  p.b.data += columns.begin * (p.b.transposed ? p.b.stride : 1);
+  p.c += columns.begin;
+  p.n = columns.size();
+  return p;
+}
+
+}  // namespace
+
+void multiply(const Product<float>& p) {
+  const OneThread guard;
+  const dnnl_status_t status =
+      dnnl_sgemm(p.a.transposed ? 'T' : 'N', p.b.transposed ? 'T' : 'N', p.m, p.n, p.k, p.alpha, p.a.data,
+                 p.a.stride, p.b.data, p.b.stride, p.beta, p.c, p.c_stride);
+  TERN_CHECK(status == dnnl_success);
+}
+
+void multiply(const Product<double>& p) {
+  // OpenBLAS has one thread count per process; the team is the only source of parallelism here.
+  static std::once_flag once;
+  std::call_once(once, [] { openblas_set_num_threads(1); });
+  const auto as_int = [](int64_t x) { return static_cast<blasint>(x); };
+  cblas_dgemm(CblasRowMajor, p.a.transposed ? CblasTrans : CblasNoTrans,
+              p.b.transposed ? CblasTrans : CblasNoTrans, as_int(p.m), as_int(p.n), as_int(p.k), p.alpha,
+              p.a.data, as_int(p.a.stride), p.b.data, as_int(p.b.stride), p.beta, p.c, as_int(p.c_stride));
+}
+
+template <class T>
+void multiply(Team& team, const Product<T>& product) {
+  // Cuts at multiples of 48: the register blocks of the AVX-512 and AVX2 kernels divide it.
+  constexpr int64_t kGrain = 48;
+  if (product.m >= product.n || product.m >= kGrain * team.size()) {
+    team.for_range(product.m, kGrain, [&](Range rows) { multiply(rows_of(product, rows)); });
+  } else {
+    team.for_range(product.n, kGrain, [&](Range columns) { multiply(columns_of(product, columns)); });
+  }
+}
+
+template void multiply(Team&, const Product<float>&);
+template void multiply(Team&, const Product<double>&);
+
+}  // namespace tern::trainer

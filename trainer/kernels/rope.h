@@ -1,0 +1,29 @@
+// Rotary position embedding in the rotate-half layout of Hugging Face.
+#pragma once
+
+#include <cstdint>
+
+namespace tern::trainer {
+
+/// For each head of each row, lane pairs (i, i + head_dim / 2) are turned by the angle of (position, i):
+///   x[i], x[i + half] <- x[i] cos - x[i + half] sin,  x[i + half] cos + x[i] sin
+/// A negative `direction` turns back, which is the backward pass. In place, on the calling thread.
+/// Source: Su et al., RoFormer (2021).
+template <class T>
+struct Rotation {
+  int64_t first_row = 0;  ///< row r has position (first_row + r) % tokens
+  int64_t rows = 0;
+  int64_t tokens = 0;
+  int64_t heads = 0;           ///< consecutive heads at the start of a row: queries, then keys
+  int64_t head_dim = 0;        ///< even
+  int64_t stride = 0;          ///< elements from row to row
+  const T* cosines = nullptr;  ///< (tokens, head_dim / 2)
+  const T* sines = nullptr;    ///< (tokens, head_dim / 2)
+  int direction = 1;
+  T* x = nullptr;  ///< the first of `rows` rows
+};
+
+void rotate(const Rotation<float>& rotation);
+void rotate(const Rotation<double>& rotation);
+
+}  // namespace tern::trainer

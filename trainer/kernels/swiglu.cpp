@@ -1,0 +1,103 @@
+#include "trainer/kernels/swiglu.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "trainer/kernels/swiglu.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+#include "trainer/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tern::trainer {
+namespace HWY_NAMESPACE {
+namespace {
+
+// exp is finite up to here in fp32; the sigmoid is then zero to the last bit that matters.
+constexpr int kLargestExponent = 88;
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V sigmoid(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1});
+  const V exponent = hn::Min(hn::Neg(x), hn::Set(d, static_cast<T>(kLargestExponent)));
+  return hn::Div(one, hn::Add(one, hn::Exp(d, exponent)));
+}
+
+template <class T>
+void forward(const SwigluForward<T>& a) {
+  const hn::ScalableTag<T> d;
+  for (int64_t row = 0; row < a.rows; ++row) {
+    const T* gate = a.gate_up + row * 2 * a.width;
+    const T* up = gate + a.width;
+    T* out = a.out + row * a.width;
+    for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
+      const auto g = lanes.load(d, gate + i);
+      lanes.store(d, hn::Mul(hn::Mul(g, sigmoid(d, g)), lanes.load(d, up + i)), out + i);
+    });
+  }
+}
+
+template <class T>
+void backward(const SwigluBackward<T>& a) {
+  const hn::ScalableTag<T> d;
+  const auto one = hn::Set(d, T{1});
+  for (int64_t row = 0; row < a.rows; ++row) {
+    T* gate = a.gate_up + row * 2 * a.width;
+    T* up = gate + a.width;
+    T* d_out = a.d_out + row * a.width;
+    for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
+      const auto g = lanes.load(d, gate + i);
+      const auto u = lanes.load(d, up + i);
+      const auto upstream = lanes.load(d, d_out + i);
+      const auto s = sigmoid(d, g);
+      const auto silu = hn::Mul(g, s);
+      const auto slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(one, s), one));  // d silu / d gate
+      lanes.store(d, hn::Mul(hn::Mul(upstream, u), slope), gate + i);
+      lanes.store(d, hn::Mul(upstream, silu), up + i);
+      lanes.store(d, hn::Mul(silu, u), d_out + i);
+    });
+  }
+}
+
+void ForwardF32(const SwigluForward<float>& a) {
+  forward(a);
+}
+void ForwardF64(const SwigluForward<double>& a) {
+  forward(a);
+}
+void BackwardF32(const SwigluBackward<float>& a) {
+  backward(a);
+}
+void BackwardF64(const SwigluBackward<double>& a) {
+  backward(a);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace tern::trainer
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tern::trainer {
+
+HWY_EXPORT(ForwardF32);
+HWY_EXPORT(ForwardF64);
+HWY_EXPORT(BackwardF32);
+HWY_EXPORT(BackwardF64);
+
+void swiglu_forward(const SwigluForward<float>& args) {
+  HWY_DYNAMIC_DISPATCH(ForwardF32)(args);
+}
+void swiglu_forward(const SwigluForward<double>& args) {
+  HWY_DYNAMIC_DISPATCH(ForwardF64)(args);
+}
+void swiglu_backward(const SwigluBackward<float>& args) {
+  HWY_DYNAMIC_DISPATCH(BackwardF32)(args);
+}
+void swiglu_backward(const SwigluBackward<double>& args) {
+  HWY_DYNAMIC_DISPATCH(BackwardF64)(args);
+}
+
+}  // namespace tern::trainer
+#endif
