@@ -96,6 +96,7 @@ const Setting* find(std::string_view setting) {
 std::string_view nearest_setting(std::string_view wrong) {
   const bool is_variable = wrong.starts_with(kPrefix);
   std::vector<std::string_view> names;
+  names.reserve(kSettings.size());
   for (const Setting& row : kSettings) names.push_back(is_variable ? row.variable : row.field);
   return nearest(wrong, names);
 }
@@ -156,7 +157,7 @@ std::string Setting::text_in(const Config& config) const {
 }
 
 std::optional<std::string> environment(std::string_view variable) {
-  const char* const value = std::getenv(std::string(variable).c_str());
+  const char* const value = std::getenv(std::string(variable).c_str());  // NOLINT(concurrency-mt-unsafe)
   if (value == nullptr) return std::nullopt;
   return std::string(value);
 }

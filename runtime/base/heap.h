@@ -8,9 +8,9 @@
 
 namespace tern {
 
-/// A reserved range of memory backed by a memfd, so that peers of the same node can map it and read it in place.
-/// Pages cost nothing until touched. A memfd leaves nothing behind when its process is killed and is not bounded by
-/// the size of /dev/shm.
+/// A reserved range of memory backed by a memfd, so that peers of the same node can map it and read it in
+/// place. Pages cost nothing until touched. A memfd leaves nothing behind when its process is killed and is
+/// not bounded by the size of /dev/shm.
 ///
 /// Threads: allocate() and free() may be called from any thread.
 class Heap {
@@ -21,7 +21,8 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  /// 64-byte aligned memory. Errors: kOutOfMemory saying what was asked, what is free and the setting to raise.
+  /// 64-byte aligned memory. Errors: kOutOfMemory saying what was asked, what is free and the setting to
+  /// raise.
   Result<void*> allocate(size_t n_bytes);
   void free(void* memory);
 

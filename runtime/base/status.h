@@ -57,8 +57,8 @@ Error error_at(int rank, Code code, fmt::format_string<Args...> format, Args&&..
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error e)
-      : error_(std::move(e)) {}  // NOLINT(google-explicit-constructor): `return error(...)` reads well
+  // Implicit, so that `return error(...)` reads well.
+  Status(Error e) : error_(std::move(e)) {}  // NOLINT(google-explicit-constructor)
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
   const Error& error() const { return *error_; }
@@ -105,17 +105,17 @@ class CheckFailure : public std::logic_error {
 #define TERN_CONCAT(a, b) TERN_CONCAT_INNER(a, b)
 
 /// Returns the error of a Status (or Result) expression to the caller.
-#define TERN_TRY(expression)                                         \
-  do {                                                               \
-    if (auto tern_try_ = (expression); !tern_try_.ok()) [[unlikely]] \
-      return tern_try_.error();                                      \
-  } while (false)
+#define TERN_TRY(expression)                                       \
+  if (auto tern_try_ = (expression); !tern_try_.ok()) [[unlikely]] \
+  return tern_try_.error()
 
 /// TERN_ASSIGN(auto x, f()): takes the value of a Result, or returns its error to the caller.
 #define TERN_ASSIGN(target, expression) \
   TERN_ASSIGN_INNER(target, expression, TERN_CONCAT(tern_result_, __LINE__))
+// NOLINTBEGIN(bugprone-macro-parentheses): `target` may declare a variable, and `result` names one.
 #define TERN_ASSIGN_INNER(target, expression, result) \
   auto result = (expression);                         \
   if (!result.ok()) [[unlikely]]                      \
     return result.error();                            \
   target = std::move(result).value()
+// NOLINTEND(bugprone-macro-parentheses)

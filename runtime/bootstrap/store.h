@@ -1,8 +1,10 @@
-// The rendezvous: a small key-value store that all ranks of a world can reach, and how they learn of lost ranks.
+// The rendezvous: a small key-value store that all ranks of a world can reach, and how they learn of lost
+// ranks.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,13 +21,16 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  /// Errors: kPeerLost when the store's host is gone; kInvalidArgument when the key is set already to another value.
+  /// Errors: kPeerLost when the store's host is gone; kInvalidArgument when the key is set already to another
+  /// value.
   virtual Status set(std::string_view key, std::string_view value) = 0;
-  /// Waits until the key is set. Errors: kTimeout, kPeerLost.
+  /// Waits until the key is set; a deadline that has passed only looks.
+  /// Errors: kTimeout; the world's failure, when the key is not set by then; kPeerLost when the store's host
+  /// left.
   virtual Result<std::string> get(std::string_view key, Deadline deadline) = 0;
 
-  /// The first failure of the world, if any: a rank whose process ended without leave() or that called fail().
-  /// Costs one atomic load while there is none.
+  /// The first failure of the world, if any: a rank whose process ended without leave() or that called
+  /// fail(). Costs one atomic load while there is none.
   virtual std::optional<Error> failure() const = 0;
   /// Tells every rank of the world. The first call of the world counts; later ones are ignored.
   virtual void fail(const Error& error) = 0;
@@ -37,5 +42,10 @@ class Store {
 /// Errors: kTimeout naming the ranks that did not come; kPeerLost.
 Result<std::vector<std::string>> exchange(Store& store, std::string_view key, int rank, int n_ranks,
                                           std::string_view value, Deadline deadline);
+
+/// The same among some ranks of the world: `members` in ascending order, `rank` one of them.
+Result<std::vector<std::string>> exchange_among(Store& store, std::string_view key, int rank,
+                                                std::span<const int> members, std::string_view value,
+                                                Deadline deadline);
 
 }  // namespace tern

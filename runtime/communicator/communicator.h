@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,7 +16,7 @@ namespace tern {
 
 /// Choices for one call; the default leaves all of them to the planner and the settings.
 struct CallOptions {
-  CodecSpec codec;              ///< kNone: dense
+  std::optional<CodecSpec> codec;  ///< nothing: TERN_CODEC where it applies; kNone: dense whatever TERN_CODEC says
   float* residual = nullptr;    ///< error-feedback memory, as many floats as the input holds; mandatory for biased codecs
   std::string_view algorithm;   ///< "" : planner, or TERN_ALGORITHM
   uint32_t step = 0;            ///< training step and bucket, part of the wire header of encoded messages

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,14 @@ struct Plan {
   bool encoded = false;     ///< some messages go from kWire to kWire: encoded
   std::vector<Step> steps;  ///< sorted by round
 };
+
+/// One past the last step of the reduction that starts at steps[first] (see Step); first + 1 for a step that
+/// stands alone. Cost: its length.
+size_t reduction_end(std::span<const Step> steps, size_t first);
+
+/// Whether two refs name the same bytes: chunk by chunk the same place of the same buffer, or, in place, of
+/// kInput and kOutput.
+bool same_memory(const Ref& a, const Ref& b, bool in_place);
 
 std::string to_string(const Step& step);
 std::string to_string(const Plan& plan);

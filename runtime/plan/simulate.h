@@ -36,7 +36,11 @@ struct CostModel {
 struct RunShape {
   size_t n_bytes = 0;        ///< the whole vector
   size_t segment_bytes = 0;  ///< a chunk is cut in segments of at most this; 0: not cut
+  bool in_place = false;     ///< copies between the same chunk of kInput and kOutput cost nothing
 };
+
+/// Segments of a chunk when plans of `n_chunks` are run in `shape`: the same for all chunks; at least 1.
+size_t n_segments(int n_chunks, const RunShape& shape);
 
 struct Prediction {
   double seconds = 0;
@@ -44,7 +48,15 @@ struct Prediction {
   int n_messages = 0;                 ///< the busiest rank's sends
 };
 
-/// Simulates one call on all ranks. plans: one per rank. Cost: O(steps x segments x log).
+/// Simulates one call on all ranks, started at the same time.
+///
+/// A rank runs slot after slot; slot t holds round r of segment s for r + s = t: it posts the slot's sends
+/// and receives, takes the receives and does its own work in the listed order, and ends when its sends were
+/// received. A rank's sends go out one after another; a receiver takes what it has posted in the order of
+/// arrival. Ranks of a node that want a core wait for one in turn.
+///
+/// plans:  one per rank, in rank order, verified.
+/// Cost:   O(steps x segments x log ranks).
 Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
 
 }  // namespace tern

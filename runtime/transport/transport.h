@@ -69,7 +69,7 @@ class Transport {
   virtual void send(SendRequest& request) = 0;
   /// Starts a receive.
   virtual void recv(RecvRequest& request) = 0;
-  /// Progresses and tells. Cheap enough to spin on.
+  /// Progresses and tells. Cheap enough to spin on. A request that is done stays done.
   virtual Poll poll(SendRequest& request) = 0;
   virtual Poll poll(RecvRequest& request) = 0;
   /// Ends the use of a done receive's view; the sender's poll() says done after that.

@@ -1,5 +1,6 @@
 #!/bin/bash
-# install_test.sh BUILD_DIR WORK_DIR LIBDIR COMPILER: fails unless both ways of using the installed package work.
+# install_test.sh BUILD_DIR WORK_DIR LIBDIR COMPILER
+# Fails unless both ways of using the installed package work.
 set -euo pipefail
 build=$1 work=$2 libdir=$3 compiler=$4
 here=$(cd "$(dirname "$0")" && pwd)

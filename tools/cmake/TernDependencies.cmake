@@ -7,7 +7,7 @@ if(TERN_BUILD_TESTS)
   find_package(GTest QUIET)
 endif()
 
-# Debian's dnnl-config.cmake asks for OpenCL even when oneDNN was built without it, so the library is found by hand.
+# Debian's dnnl-config.cmake asks for OpenCL even when oneDNN was built without it, so it is found by hand.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR dnnl.hpp PATH_SUFFIXES oneapi/dnnl REQUIRED)
 add_library(tern_dnnl INTERFACE)

@@ -1,4 +1,4 @@
-# What a program that links the runtime needs; used by the build and by the installed package's tern-config.cmake.
+# What a program that links the runtime needs; read by the build and by the installed tern-config.cmake.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)

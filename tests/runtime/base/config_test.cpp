@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "runtime/base/log.h"
 
@@ -12,7 +14,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 Result<Config> read(const std::vector<Config::Variable>& variables,
                     std::vector<std::string>* warnings = nullptr) {
@@ -35,6 +36,17 @@ TEST(Config, EverySettingIsNamedAfterItsFieldAndDocumented) {
     for (const char c : row.field) expected += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     EXPECT_EQ(row.variable, expected);
     EXPECT_FALSE(row.doc.empty() || row.allowed.empty()) << row.variable;
+  }
+}
+
+TEST(Config, TheReadmeListsEverySettingAsTheTableSays) {
+  std::ostringstream readme;
+  readme << std::ifstream(TERN_SOURCE_DIR "/README.md").rdbuf();
+  for (const Setting& row : kSettings) {
+    std::string line = fmt::format("| `{}` | {} | ", row.variable, row.initial);
+    for (const char c : row.allowed) line += c == '|' ? "\\|" : std::string(1, c);
+    line += fmt::format(" | {} |\n", row.doc);
+    EXPECT_THAT(readme.str(), HasSubstr(line));
   }
 }
 
@@ -71,7 +83,7 @@ TEST(Config, ABadValueIsAnErrorThatNamesVariableValueAndWhatIsAllowed) {
     const Result<Config> config = read({{name, value}});
     ASSERT_FALSE(config.ok()) << name << "=" << value;
     EXPECT_EQ(config.error().code, Code::kInvalidArgument);
-    EXPECT_THAT(config.error().message, HasSubstr(name + "=\"" + value + "\""));
+    EXPECT_THAT(config.error().message, HasSubstr(fmt::format("{}=\"{}\"", name, value)));
     EXPECT_THAT(config.error().message, HasSubstr("allowed: "));
   }
 }

@@ -44,7 +44,7 @@ TEST_F(HandleTest, MovingPassesOwnershipOn) {
   {
     Recorded first(1);
     Recorded second(std::move(first));
-    EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move): a moved-from handle is empty by contract
+    EXPECT_FALSE(first.valid());  // NOLINT: a moved-from handle is empty by contract
     Recorded third(3);
     third = std::move(second);
     EXPECT_THAT(closed, ElementsAre(3));

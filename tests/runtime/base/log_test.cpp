@@ -11,7 +11,6 @@ namespace tern {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 // Collects lines while it lives, then restores sink and level.
 class Lines {
@@ -76,6 +75,7 @@ TEST(Log, AThreadThatSetNoRankShowsTheProcessRank) {
 TEST(Log, CallsOfTheSinkNeverOverlap) {
   Lines log(LogLevel::kInfo);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < 200; ++i) log_info("t", "{}", i);

@@ -1,0 +1,22 @@
+// Every kernel once more as plain loops: the definition of its bytes, which the vector kernels must match
+// exactly. They also do the blocks that vectors are not worth it for (damaged, tiny or partial ones).
+#pragma once
+
+#include "kernels/q8.h"
+#include "kernels/reduce.h"
+#include "kernels/topk.h"
+
+namespace tern::scalar {
+
+void reduce_to_many(const ReduceArgs& args);
+void average(Dtype dtype, void* data, int n_ranks, size_t n);
+
+size_t q8_encode(std::span<const float> in, float* residual, Q8Planes out);
+void q8_decode(Q8View in, std::span<float> out);
+void q8_decode_accumulate(Q8View in, std::span<float> out);
+
+size_t topk_encode(std::span<const float> in, float* residual, int k, TopkPlanes out);
+void topk_decode(TopkView in, int k, std::span<float> out);
+void topk_decode_accumulate(TopkView in, int k, std::span<float> out);
+
+}  // namespace tern::scalar

@@ -1,0 +1,85 @@
+#include "runtime/bootstrap/store.h"
+
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "runtime/bootstrap/fields.h"
+
+namespace tern {
+namespace {
+
+std::string part_key(std::string_view key, int rank) {
+  return fmt::format("{}/{}", key, rank);
+}
+std::string whole_key(std::string_view key) {
+  return fmt::format("{}/all", key);
+}
+
+// The ranks whose value is not there, and how to say so.
+Error name_missing(Store& store, std::string_view key, std::span<const int> members,
+                   Clock::time_point start) {
+  std::vector<int> missing;
+  for (const int rank : members) {
+    const auto part = store.get(part_key(key, rank), Deadline(Clock::now()));
+    if (part) continue;
+    // Somebody else knew first, or the store cannot be asked any more.
+    if (const auto failure = store.failure()) return *failure;
+    if (part.error().code != Code::kTimeout) return part.error();
+    missing.push_back(rank);
+  }
+  const double waited = seconds_since(start);
+  if (missing.empty()) {
+    return error_at(members.front(), Code::kTimeout,
+                    "rank {} did not hand on what all ranks said at \"{}\" within {:.3g} s", members.front(),
+                    key, waited);
+  }
+  return error_at(missing.front(), Code::kTimeout, "{} {} of {} did not come to \"{}\" within {:.3g} s",
+                  missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "), members.size(), key,
+                  waited);
+}
+
+Result<std::vector<std::string>> unpack(std::string_view bytes, size_t n_values) {
+  std::vector<std::string> values;
+  FieldReader reader(bytes);
+  while (const auto value = reader.text()) values.emplace_back(*value);
+  if (!reader.at_end() || values.size() != n_values) {
+    return error(Code::kCorrupt, "the store handed out {} values where {} ranks exchange", values.size(),
+                 n_values);
+  }
+  return values;
+}
+
+}  // namespace
+
+// The first member collects and publishes: 2p requests to the store in all instead of p * p.
+Result<std::vector<std::string>> exchange_among(Store& store, std::string_view key, int rank,
+                                                std::span<const int> members, std::string_view value,
+                                                Deadline deadline) {
+  const auto start = Clock::now();
+  TERN_TRY(store.set(part_key(key, rank), value));
+  if (rank == members.front()) {
+    std::string all;
+    for (const int member : members) {
+      const auto part = store.get(part_key(key, member), deadline);
+      if (!part && part.error().code == Code::kTimeout) return name_missing(store, key, members, start);
+      TERN_TRY(part.status());
+      append_text(all, *part);
+    }
+    TERN_TRY(store.set(whole_key(key), all));
+    return unpack(all, members.size());
+  }
+  const auto all = store.get(whole_key(key), deadline);
+  if (!all && all.error().code == Code::kTimeout) return name_missing(store, key, members, start);
+  TERN_TRY(all.status());
+  return unpack(*all, members.size());
+}
+
+Result<std::vector<std::string>> exchange(Store& store, std::string_view key, int rank, int n_ranks,
+                                          std::string_view value, Deadline deadline) {
+  std::vector<int> members(static_cast<size_t>(n_ranks));
+  std::iota(members.begin(), members.end(), 0);
+  return exchange_among(store, key, rank, members, value, deadline);
+}
+
+}  // namespace tern

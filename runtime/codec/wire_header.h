@@ -1,0 +1,63 @@
+// The 32 bytes in front of every encoded message, and the check that a receiver makes before it decodes.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/base/status.h"
+
+namespace tern {
+
+struct CodecSpec;
+
+static_assert(std::endian::native == std::endian::little,
+              "wire formats are little endian and written as they lie");
+
+/// What the sender and the receiver agree a message is about; travels in the header.
+struct WireTag {
+  uint32_t step = 0;            ///< sequence number of the collective or optimiser step
+  uint32_t bucket = 0;          ///< which bucket, chunk or segment
+  uint64_t element_offset = 0;  ///< of the first element, in the bucket
+
+  bool operator==(const WireTag&) const = default;
+};
+
+inline constexpr uint16_t kWireMagic = 0x5254;  // "TR"
+inline constexpr uint8_t kWireVersion = 1;
+inline constexpr size_t kPlaneAlignment = 16;
+
+enum WireFlag : uint8_t {
+  kWireNonFinite = 1,  ///< an element was inf or NaN; its block decodes to NaN
+  kWireSaturated = 2,  ///< an element was clamped
+  kWireChecksum = 4,   ///< the CRC covers the payload too
+};
+
+struct WireHeader {
+  uint16_t magic = kWireMagic;
+  uint8_t version = kWireVersion;
+  uint8_t codec = 0;
+  uint8_t dtype = 0;    ///< of the elements: Dtype
+  uint8_t flags = 0;    ///< WireFlag
+  uint16_t option = 0;  ///< topk: k
+  WireTag tag;
+  uint32_t count = 0;   ///< elements
+  uint32_t crc32c = 0;  ///< of the 28 bytes above and, with kWireChecksum, of the payload
+};
+static_assert(sizeof(WireHeader) == 32 && offsetof(WireHeader, tag) == 8 &&
+              offsetof(WireHeader, crc32c) == 28);
+
+/// Whether the message `wire` of n_wire_bytes from rank `sender` is what the receiver expects: `n` fp32
+/// elements encoded with `expected`, about `tag`. Nothing behind the header is read unless the sender asked
+/// for a checksum.
+///
+/// Errors, all naming `sender`: kCorrupt (too short, another magic or version, a checksum that does not hold:
+/// damaged
+///         or not Tern's); kMismatch (another codec, option, dtype, count, tag or length, with both values).
+Status check_header(const std::byte* wire, size_t n_wire_bytes, const CodecSpec& expected, const WireTag& tag,
+                    size_t n, int sender);
+
+/// The header of a message as it lies there; check_header() first.
+WireHeader read_header(const std::byte* wire);
+
+}  // namespace tern

@@ -1,0 +1,51 @@
+// How algorithms write their steps down.
+#pragma once
+
+#include "runtime/plan/registry.h"
+
+namespace tern {
+
+constexpr Ref make_ref(Buffer buffer, int chunk, int n_chunks, int slot) {
+  return {buffer, static_cast<int16_t>(chunk), static_cast<int16_t>(n_chunks), static_cast<int16_t>(slot)};
+}
+constexpr Ref input(int chunk, int n_chunks = 1) {
+  return make_ref(Buffer::kInput, chunk, n_chunks, 0);
+}
+constexpr Ref output(int chunk, int n_chunks = 1) {
+  return make_ref(Buffer::kOutput, chunk, n_chunks, 0);
+}
+/// What barriers send.
+constexpr Ref nothing() {
+  return input(0, 0);
+}
+
+/// Collects the steps of one rank in any order; finish() sorts them by round, keeping the order within one.
+class PlanBuilder {
+ public:
+  PlanBuilder(const PlanRequest& request, std::string_view algorithm, int n_chunks);
+
+  void send(int round, int peer, Ref src);
+  void recv(int round, int peer, Ref dst);
+  void recv_reduce(int round, int peer, Ref dst);
+  void copy(int round, Ref src, Ref dst);
+  void reduce(int round, Ref src, Ref dst);
+
+  /// n_rounds: of the whole collective, also where this rank has nothing to do in the last ones.
+  Plan finish(int n_rounds) &&;
+
+ private:
+  void add(StepKind kind, int peer, int round, Ref src, Ref dst);
+  Plan plan_;
+};
+
+/// The plan of a world of one rank: its input is the result, whatever the collective.
+Plan plan_alone(const PlanRequest& request, std::string_view algorithm);
+
+/// Rounds in which doubling reaches n: the least k with 2^k >= n.
+constexpr int ceil_log2(int n) {
+  int k = 0;
+  while ((1 << k) < n) ++k;
+  return k;
+}
+
+}  // namespace tern

@@ -1,0 +1,99 @@
+#include "runtime/plan/form.h"
+
+namespace tern {
+namespace {
+
+bool has_peer(StepKind kind) {
+  return kind == StepKind::kSend || kind == StepKind::kRecv || kind == StepKind::kRecvReduce;
+}
+bool has_src(StepKind kind) {
+  return kind != StepKind::kRecv && kind != StepKind::kRecvReduce;
+}
+bool has_dst(StepKind kind) {
+  return kind != StepKind::kSend;
+}
+
+// The part of the vector that the rank has in `buffer`: all, or with one-chunk buffers its own share.
+bool holds(const Plan& plan, const Ref& ref) {
+  const bool own_only = (plan.collective == Collective::kReduceScatter && ref.buffer == Buffer::kOutput) ||
+                        (plan.collective == Collective::kAllGather && ref.buffer == Buffer::kInput);
+  if (!own_only) return true;
+  const int per_rank = plan.n_chunks / plan.n_ranks;
+  return ref.chunk >= plan.rank * per_rank && ref.chunk + ref.n_chunks <= (plan.rank + 1) * per_rank;
+}
+
+std::string_view wrong_with(const Plan& plan, const Ref& ref) {
+  if (ref.n_chunks < 0 || ref.chunk < 0 || ref.chunk + ref.n_chunks > plan.n_chunks)
+    return "its chunks are not in the vector";
+  if (ref.n_chunks == 0) return "";
+  const int n_slots = ref.buffer == Buffer::kScratch ? plan.n_scratch : plan.n_wire;
+  const bool has_slots = ref.buffer == Buffer::kScratch || ref.buffer == Buffer::kWire;
+  if (has_slots && (ref.slot < 0 || ref.slot + ref.n_chunks > n_slots)) return "there is no such place";
+  if (!has_slots && ref.slot != 0) return "only scratch and wire have places";
+  return holds(plan, ref) ? "" : "the rank's buffer holds only its own chunks";
+}
+
+// Which buffers a kind may read and write.
+std::string_view wrong_with_buffers(const Step& step) {
+  const bool src_wire = step.src.buffer == Buffer::kWire;
+  const bool dst_wire = step.dst.buffer == Buffer::kWire;
+  if (has_dst(step.kind) && step.dst.n_chunks > 0 && step.dst.buffer == Buffer::kInput)
+    return "it writes the caller's input";
+  switch (step.kind) {
+    case StepKind::kSend:
+    case StepKind::kRecv:
+      return "";
+    case StepKind::kEncode:
+      return dst_wire && !src_wire ? "" : "encode goes from plain memory to wire";
+    case StepKind::kDecode:
+    case StepKind::kDecodeAccumulate:
+      return src_wire && !dst_wire ? "" : "decode goes from wire to plain memory";
+    default:
+      return dst_wire || (has_src(step.kind) && src_wire) ? "encoded bytes can only be moved or decoded" : "";
+  }
+}
+
+std::string_view wrong_with(const Plan& plan, const Step& step) {
+  if (step.round >= plan.n_rounds) return "its round is past the last one";
+  if (has_peer(step.kind) && (step.peer < 0 || step.peer >= plan.n_ranks || step.peer == plan.rank))
+    return "its peer is not another rank";
+  if (has_src(step.kind))
+    if (const auto wrong = wrong_with(plan, step.src); !wrong.empty()) return wrong;
+  if (has_dst(step.kind))
+    if (const auto wrong = wrong_with(plan, step.dst); !wrong.empty()) return wrong;
+  const bool is_local = has_src(step.kind) && has_dst(step.kind);
+  if (is_local && (step.src.chunk != step.dst.chunk || step.src.n_chunks != step.dst.n_chunks))
+    return "it reads other chunks than it writes";
+  return wrong_with_buffers(step);
+}
+
+}  // namespace
+
+Error plan_error(const Plan& plan, const Step& step, std::string_view what) {
+  return error_at(plan.rank, Code::kInternal, "{} by {}, rank {} of {}, round {}, {}: {}",
+                  name(plan.collective), plan.algorithm, plan.rank, plan.n_ranks, step.round, to_string(step),
+                  what);
+}
+
+Status check_form(const Plan& plan) {
+  const auto wrong_plan = [&](std::string_view what) {
+    return error_at(plan.rank, Code::kInternal, "{} by {}, rank {} of {}: {}", name(plan.collective),
+                    plan.algorithm, plan.rank, plan.n_ranks, what);
+  };
+  if (plan.rank < 0 || plan.rank >= plan.n_ranks) return wrong_plan("there is no such rank");
+  if (plan.root < 0 || plan.root >= plan.n_ranks) return wrong_plan("there is no such root");
+  if (plan.n_chunks < 1) return wrong_plan("the vector has no chunks");
+  const bool per_rank =
+      plan.collective == Collective::kReduceScatter || plan.collective == Collective::kAllGather;
+  if (per_rank && plan.n_chunks % plan.n_ranks != 0)
+    return wrong_plan("its chunks are not a multiple of its ranks");
+  int round = 0;
+  for (const Step& step : plan.steps) {
+    if (step.round < round) return plan_error(plan, step, "it comes after a later round");
+    round = step.round;
+    if (const auto wrong = wrong_with(plan, step); !wrong.empty()) return plan_error(plan, step, wrong);
+  }
+  return {};
+}
+
+}  // namespace tern

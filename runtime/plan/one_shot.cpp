@@ -1,0 +1,40 @@
+// One-shot: everybody sends everything to everybody, and everybody sums all p vectors in rank order.
+// all_reduce: one round of messages; the sum is made beside the input, because in place peers may still be
+// reading it, and copied over it in a second round that sends nothing. barrier: one empty message to every
+// other rank. Cost per rank: p-1 messages of n, p n reduced. Wins for tiny vectors, where one alpha counts
+// more than any bytes; loses from a few KiB on and for large p. Source: Thakur, Rabenseifner & Gropp, IJHPCA
+// 2005 (all-to-all broadcast for short messages).
+#include "runtime/plan/builder.h"
+
+namespace tern::one_shot {
+
+bool supports(Collective collective, int /*n_ranks*/) {
+  return collective == Collective::kAllReduce || collective == Collective::kBarrier;
+}
+
+Plan build(const PlanRequest& request) {
+  const int p = request.n_ranks;
+  const int rank = request.rank;
+  if (p == 1) return plan_alone(request, "one_shot");
+  PlanBuilder b(request, "one_shot", 1);
+  const bool is_barrier = request.collective == Collective::kBarrier;
+  const Ref sent = is_barrier ? nothing() : input(0);
+  for (int k = 1; k < p; ++k) b.send(0, (rank + k) % p, sent);
+  if (is_barrier) {
+    for (int k = 1; k < p; ++k) b.recv(0, (rank - k + p) % p, nothing());
+    return std::move(b).finish(1);
+  }
+  const Ref sum = make_ref(Buffer::kScratch, 0, 1, 0);
+  for (int from = 0; from < p; ++from) {
+    const bool is_first = from == 0;
+    if (from == rank) {
+      is_first ? b.copy(0, sent, sum) : b.reduce(0, sent, sum);
+    } else {
+      is_first ? b.recv(0, from, sum) : b.recv_reduce(0, from, sum);
+    }
+  }
+  b.copy(1, sum, output(0));
+  return std::move(b).finish(2);
+}
+
+}  // namespace tern::one_shot

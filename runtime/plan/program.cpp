@@ -1,0 +1,136 @@
+#include "runtime/plan/program.h"
+
+#include <algorithm>
+
+namespace tern {
+namespace {
+
+// Turns steps into ops and pairs every send with its receive.
+class Compiler {
+ public:
+  Compiler(std::span<const Plan> plans, const RunShape& shape, const CostModel& model)
+      : plans_(plans),
+        model_(model),
+        shape_(shape),
+        n_segments_(static_cast<double>(n_segments(plans[0].n_chunks, shape))) {}
+  CompiledPlans run();
+
+ private:
+  void add_sends(const Plan& plan);
+  void compile(const Plan& plan);
+  double bytes(const Ref& ref) const;  // of one segment
+  double work(const Step& step, bool in_reduction) const;
+  double receive_work(const Step& step, const Message& message) const;
+
+  std::span<const Plan> plans_;
+  const CostModel& model_;
+  RunShape shape_;
+  CompiledPlans result_;
+  double n_segments_;
+  std::vector<std::vector<int>> incoming_;  // by receiver: messages by sender, then order
+  std::vector<int> next_;                   // by sender: its next message to the rank being compiled
+};
+
+CompiledPlans Compiler::run() {
+  incoming_.resize(plans_.size());
+  for (const Plan& plan : plans_) add_sends(plan);
+  int first_send = 0;
+  for (const Plan& plan : plans_) {
+    compile(plan);
+    Program& program = result_.programs.back();
+    for (Op& op : program.ops)
+      if (op.kind == StepKind::kSend) op.message = first_send++;
+  }
+  return std::move(result_);
+}
+
+void Compiler::add_sends(const Plan& plan) {
+  double sent = 0;
+  int n_sends = 0;
+  for (const Step& step : plan.steps) {
+    if (step.kind != StepKind::kSend) continue;
+    const Link link = model_.link ? model_.link(plan.rank, step.peer) : Link{};
+    const double n = bytes(step.src);
+    const double transfer = link.receiver_reads ? 0 : link.alpha + n * link.beta;
+    incoming_[static_cast<size_t>(step.peer)].push_back(static_cast<int>(result_.messages.size()));
+    result_.messages.push_back({plan.rank, step.peer, transfer, link.receiver_reads});
+    sent += n;
+    ++n_sends;
+  }
+  const auto n_bytes = static_cast<size_t>(sent * n_segments_ + 0.5);
+  result_.totals.bytes_on_wire_per_rank = std::max(result_.totals.bytes_on_wire_per_rank, n_bytes);
+  result_.totals.n_messages = std::max(result_.totals.n_messages, static_cast<int>(n_sends * n_segments_));
+}
+
+void Compiler::compile(const Plan& plan) {
+  const std::vector<int>& incoming = incoming_[static_cast<size_t>(plan.rank)];
+  next_.assign(plans_.size(), -1);
+  for (int i = static_cast<int>(incoming.size()); i-- > 0;)
+    next_[static_cast<size_t>(result_.messages[static_cast<size_t>(incoming[static_cast<size_t>(i)])].from)] =
+        i;
+  Program& program = result_.programs.emplace_back();
+  program.ops.reserve(plan.steps.size());
+  size_t reduction_ends = 0;
+  bool in_reduction = false;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    while (program.round_begin.size() <= step.round) program.round_begin.push_back(i);
+    if (i >= reduction_ends) {
+      reduction_ends = reduction_end(plan.steps, i);
+      in_reduction = reduction_ends > i + 1;
+    }
+    if (step.kind != StepKind::kRecv && step.kind != StepKind::kRecvReduce) {
+      program.ops.push_back({step.kind, -1, work(step, in_reduction)});
+      continue;
+    }
+    int& next = next_[static_cast<size_t>(step.peer)];
+    TERN_CHECK(next >= 0 && next < static_cast<int>(incoming.size()));
+    const int message = incoming[static_cast<size_t>(next++)];
+    TERN_CHECK(result_.messages[static_cast<size_t>(message)].from == step.peer);
+    program.ops.push_back(
+        {step.kind, message, receive_work(step, result_.messages[static_cast<size_t>(message)])});
+  }
+  while (program.round_begin.size() <= static_cast<size_t>(plan.n_rounds))
+    program.round_begin.push_back(plan.steps.size());
+}
+
+double Compiler::bytes(const Ref& ref) const {
+  const int C = plans_[0].n_chunks;
+  const size_t n =
+      chunk_begin(shape_.n_bytes, ref.chunk + ref.n_chunks, C) - chunk_begin(shape_.n_bytes, ref.chunk, C);
+  const double ratio = ref.buffer == Buffer::kWire ? model_.wire_ratio : 1;
+  return static_cast<double>(n) / n_segments_ * ratio;
+}
+
+double Compiler::work(const Step& step, bool in_reduction) const {
+  switch (step.kind) {
+    case StepKind::kCopy:
+      // The first operand of a reduction is not copied: it is read together with the second.
+      if (in_reduction || same_memory(step.src, step.dst, shape_.in_place)) return 0;
+      return bytes(step.src) * model_.copy_beta;
+    case StepKind::kReduce:
+      return bytes(step.src) * model_.reduce_beta;
+    case StepKind::kEncode:
+      return bytes(step.src) * model_.encode_beta;
+    case StepKind::kDecode:
+    case StepKind::kDecodeAccumulate:
+      return bytes(step.dst) * model_.decode_beta;
+    default:
+      return 0;
+  }
+}
+
+double Compiler::receive_work(const Step& step, const Message& message) const {
+  const bool reduces = step.kind == StepKind::kRecvReduce;
+  if (!message.receiver_reads) return reduces ? bytes(step.dst) * model_.reduce_beta : 0;
+  const Link link = model_.link(message.from, message.to);
+  return link.alpha + bytes(step.dst) * (reduces ? std::max(link.beta, model_.reduce_beta) : link.beta);
+}
+
+}  // namespace
+
+CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, const CostModel& model) {
+  return Compiler(plans, shape, model).run();
+}
+
+}  // namespace tern

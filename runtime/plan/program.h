@@ -1,0 +1,45 @@
+// Plans compiled for the event loop of simulate(): steps with prices, sends paired with receives.
+#pragma once
+
+#include "runtime/plan/simulate.h"
+
+namespace tern {
+
+inline constexpr double kNotYet = -1;
+
+/// One step with its prices for one segment.
+struct Op {
+  StepKind kind;
+  int message;  // index of what it sends or receives; -1: local work
+  double cpu;   // s of a core; of a receive: once its bytes can be read
+};
+
+/// A send and the receive that gets it; in one segment at a time.
+struct Message {
+  int from, to;
+  double transfer;  // s that both ports are busy; 0 when the receiver reads
+  bool receiver_reads;
+  bool send_posted = false;
+  bool recv_posted = false;
+  bool is_at_receiver = false;  ///< which has not posted its receive yet
+  int order = 0;                // among the sends of its slot: ports serve earlier ones first
+  double arrival = kNotYet;
+};
+
+/// What one rank does.
+struct Program {
+  std::vector<Op> ops;
+  std::vector<size_t> round_begin;  // by round, and the end
+};
+
+/// The plans of a world, compiled.
+struct CompiledPlans {
+  std::vector<Program> programs;  ///< by rank
+  std::vector<Message> messages;
+  Prediction totals;  ///< all but the seconds
+};
+
+/// plans: verified (a receive without a send is a failed check). Cost: O(steps + ranks^2).
+CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
+
+}  // namespace tern

@@ -1,0 +1,539 @@
+// What inproc and shm share, driven from one thread where the order of events matters.
+#include "runtime/transport/mailbox.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/transport/inproc.h"
+#include "runtime/transport/shm.h"
+#include "tests/runtime/transport/shared_store.h"
+
+namespace tern {
+namespace {
+
+using mailbox::kRingSlots;
+using ::testing::HasSubstr;
+
+constexpr size_t kKiB = 1024;
+constexpr size_t kMiB = size_t{1} << 20;
+const std::vector<size_t> kSizes = {
+    0,        1,    31,       32,           33,      95, 96, 97, 1000, 4095, 4096, 4097, 64 * kKiB + 1,
+    kMiB - 1, kMiB, kMiB + 1, 3 * kMiB + 5, 8 * kMiB};
+
+using Bytes = std::vector<std::byte>;
+
+/// Bytes that tell messages and positions apart.
+void fill(std::byte* data, size_t n, size_t seed) {
+  for (size_t i = 0; i < n; ++i)
+    data[i] = static_cast<std::byte>((i * 31 + (i >> 8) * 7 + seed * 101) & 0xff);
+}
+Bytes pattern(size_t n, size_t seed) {
+  Bytes bytes(n);
+  fill(bytes.data(), n, seed);
+  return bytes;
+}
+bool holds(const RecvRequest& r, size_t n, size_t seed) {
+  if (r.data == nullptr || r.n_bytes != n) return false;
+  const Bytes expected = pattern(n, seed);
+  return n == 0 || std::memcmp(r.data, expected.data(), n) == 0;
+}
+
+struct Connect {
+  std::string_view name;
+  Result<std::unique_ptr<Transport>> (*connect)(const World&, std::span<const int>, std::string_view);
+  void PrintTo(std::ostream* os) const { *os << name; }
+};
+
+/// Ranks of one process, all their transports in the hands of the test.
+class MailboxTest : public ::testing::TestWithParam<Connect> {
+ protected:
+  void connect(int n, std::string_view key = "test") {
+    store_ = SharedStore::create();
+    worlds_ = worlds_over(store_, n);
+    std::vector<int> members(static_cast<size_t>(n));
+    std::iota(members.begin(), members.end(), 0);
+    connect_members(members, key);
+  }
+  void connect_members(const std::vector<int>& members, std::string_view key) {
+    ranks_.clear();
+    ranks_.resize(worlds_.size());
+    std::vector<std::thread> threads;
+    for (const int rank : members) {
+      threads.emplace_back([&, rank] {
+        auto made = GetParam().connect(worlds_[static_cast<size_t>(rank)], members, key);
+        ASSERT_TRUE(made.ok()) << made.error().to_string();
+        ranks_[static_cast<size_t>(rank)] = std::move(made).value();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  Transport& at(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
+  std::byte* heap_memory(int rank, size_t n) {
+    return static_cast<std::byte*>(worlds_[static_cast<size_t>(rank)].heap->allocate(n).value());
+  }
+  static SendRequest send_request(int peer, const void* data, size_t n, Envelope envelope = {}) {
+    return {.peer = peer, .data = data, .n_bytes = n, .envelope = envelope, .state = {}};
+  }
+  static RecvRequest recv_request(int peer, void* into, size_t n) {
+    return {.peer = peer, .into = into, .n_bytes = n, .data = nullptr, .envelope = {}, .state = {}};
+  }
+  /// Polls both ends until the receive is done.
+  void finish(int from, SendRequest& send, int to, RecvRequest& recv) {
+    while (true) {
+      const Poll sent = at(from).poll(send);
+      const Poll received = at(to).poll(recv);
+      ASSERT_NE(sent, Poll::kFailed) << at(from).failure().to_string();
+      ASSERT_NE(received, Poll::kFailed) << at(to).failure().to_string();
+      if (received == Poll::kDone) return;
+    }
+  }
+
+  std::shared_ptr<SharedStore> store_;
+  std::vector<World> worlds_;
+  std::vector<std::unique_ptr<Transport>> ranks_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Local, MailboxTest,
+                         ::testing::Values(Connect{"inproc", connect_inproc}, Connect{"shm", connect_shm}),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST_P(MailboxTest, MessagesOfEverySizeArriveFromEveryKindOfMemory) {
+  connect(2);
+  size_t seed = 0;
+  for (const size_t n : kSizes) {
+    for (const bool from_heap : {false, true}) {
+      for (const size_t misaligned : {0, 3}) {
+        Bytes own(n + misaligned);
+        std::byte* data = (from_heap ? heap_memory(0, n + misaligned) : own.data()) + misaligned;
+        fill(data, n, ++seed);
+        Bytes into(n);
+        auto send = send_request(1, data, n, {.call = seed, .count = n});
+        auto recv = recv_request(0, into.data(), n);
+        at(1).recv(recv);
+        at(0).send(send);
+        finish(0, send, 1, recv);
+        EXPECT_TRUE(holds(recv, n, seed)) << n << " bytes, heap " << from_heap << ", off by " << misaligned;
+        EXPECT_EQ(recv.envelope, (Envelope{.call = seed, .count = n}));
+        at(1).release(recv);
+        EXPECT_EQ(at(0).poll(send), Poll::kDone);
+        if (from_heap) worlds_[0].heap->free(data - misaligned);
+      }
+    }
+  }
+}
+
+TEST_P(MailboxTest, ManyMessagesPostedAheadArriveInOrder) {
+  connect(2);
+  constexpr size_t kMessages = 300;  // the ring wraps many times
+  std::vector<Bytes> data;
+  std::vector<SendRequest> sends(kMessages);
+  std::vector<RecvRequest> recvs(kMessages);
+  std::vector<Bytes> into(kMessages);
+  const auto size_of = [](size_t i) { return kSizes[i % (kSizes.size() - 4)]; };
+  for (size_t i = 0; i < kMessages; ++i) {
+    data.push_back(pattern(size_of(i), i));
+    into[i].resize(size_of(i));
+    sends[i] = send_request(1, data[i].data(), data[i].size(), {.call = i});
+    recvs[i] = recv_request(0, into[i].data(), data[i].size());
+    at(0).send(sends[i]);
+  }
+  for (RecvRequest& recv : recvs) at(1).recv(recv);
+  for (size_t i = 0; i < kMessages; ++i) {
+    finish(0, sends[i], 1, recvs[i]);
+    EXPECT_TRUE(holds(recvs[i], size_of(i), i)) << "message " << i;
+    EXPECT_EQ(recvs[i].envelope.call, i);
+    at(1).release(recvs[i]);
+    EXPECT_EQ(at(0).poll(sends[i]), Poll::kDone);
+  }
+}
+
+TEST_P(MailboxTest, AReceivePolledOutOfOrderStillGetsItsOwnMessage) {
+  connect(2);
+  std::array<uint32_t, 3> values = {7, 8, 9};
+  std::array<SendRequest, 3> sends;
+  std::array<RecvRequest, 3> recvs;
+  for (size_t i = 0; i < 3; ++i) {
+    recvs[i] = recv_request(0, nullptr, 4);
+    at(1).recv(recvs[i]);
+    sends[i] = send_request(1, &values[i], 4);
+    at(0).send(sends[i]);
+  }
+  for (const size_t i : {2, 0, 1}) {
+    ASSERT_EQ(at(1).poll(recvs[i]), Poll::kDone);
+    EXPECT_EQ(std::memcmp(recvs[i].data, &values[i], 4), 0);
+  }
+}
+
+TEST_P(MailboxTest, AFullRingHoldsFurtherSendsBackUntilAViewIsReleased) {
+  connect(2);
+  std::vector<uint32_t> values(kRingSlots + 2);
+  std::vector<SendRequest> sends(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<uint32_t>(i);
+    sends[i] = send_request(1, &values[i], 4);
+    at(0).send(sends[i]);
+    EXPECT_EQ(at(0).poll(sends[i]), i < kRingSlots ? Poll::kDone : Poll::kPending) << i;
+  }
+  std::vector<RecvRequest> recvs(values.size());
+  for (RecvRequest& recv : recvs) at(1).recv(recv = recv_request(0, nullptr, 4));
+  ASSERT_EQ(at(1).poll(recvs[0]), Poll::kDone);
+  ASSERT_EQ(at(1).poll(recvs[1]), Poll::kDone);
+  EXPECT_EQ(at(0).poll(sends[kRingSlots]), Poll::kPending) << "received but not released";
+  at(1).release(recvs[1]);
+  EXPECT_EQ(at(0).poll(sends[kRingSlots]), Poll::kPending) << "its slot is the first message's";
+  at(1).release(recvs[0]);
+  EXPECT_EQ(at(0).poll(sends[kRingSlots + 1]), Poll::kDone) << "both slots are free now";
+  EXPECT_EQ(at(0).poll(sends[kRingSlots]), Poll::kDone);
+  for (size_t i = 2; i < recvs.size(); ++i) {
+    ASSERT_EQ(at(1).poll(recvs[i]), Poll::kDone);
+    EXPECT_EQ(std::memcmp(recvs[i].data, &values[i], 4), 0) << i;
+    at(1).release(recvs[i]);
+  }
+}
+
+TEST_P(MailboxTest, HeapMemoryIsReadInPlaceAndTheSendIsDoneWhenTheViewIsReleased) {
+  connect(2);
+  constexpr size_t kBytes = 100'000;
+  std::byte* data = heap_memory(0, kBytes);
+  fill(data, kBytes, 1);
+  EXPECT_TRUE(at(0).shares(data, kBytes));
+  auto send = send_request(1, data, kBytes);
+  auto recv = recv_request(0, nullptr, kBytes);
+  at(0).send(send);
+  at(1).recv(recv);
+  ASSERT_EQ(at(1).poll(recv), Poll::kDone);
+  EXPECT_EQ(at(0).poll(send), Poll::kPending);
+  fill(data, kBytes, 2);
+  EXPECT_TRUE(holds(recv, kBytes, 2)) << "the view does not show what the sender writes";
+  at(1).release(recv);
+  EXPECT_EQ(at(0).poll(send), Poll::kDone);
+}
+
+TEST_P(MailboxTest, CopiedPayloadsDoNotWaitForTheReceiver) {
+  connect(2);
+  for (const size_t n : {size_t{10}, size_t{4096}, kMiB}) {
+    Bytes data = pattern(n, n);
+    if (at(0).shares(data.data(), n)) continue;
+    auto send = send_request(1, data.data(), n);
+    at(0).send(send);
+    EXPECT_EQ(at(0).poll(send), Poll::kDone);
+    std::fill(data.begin(), data.end(), std::byte{0});
+    auto recv = recv_request(0, nullptr, n);
+    at(1).recv(recv);
+    ASSERT_EQ(at(1).poll(recv), Poll::kDone);
+    EXPECT_TRUE(holds(recv, n, n));
+    at(1).release(recv);
+  }
+}
+
+TEST_P(MailboxTest, ViewsMayBeReleasedInAnyOrder) {
+  connect(2);
+  constexpr size_t kBytes = 5000;
+  std::vector<SendRequest> sends(6);
+  std::vector<RecvRequest> recvs(sends.size());
+  for (size_t i = 0; i < sends.size(); ++i) {
+    std::byte* data = heap_memory(0, kBytes);
+    fill(data, kBytes, i);
+    at(0).send(sends[i] = send_request(1, data, kBytes));
+    at(1).recv(recvs[i] = recv_request(0, nullptr, kBytes));
+  }
+  for (RecvRequest& recv : recvs) ASSERT_EQ(at(1).poll(recv), Poll::kDone);
+  std::vector<bool> released(sends.size(), false);
+  for (const size_t i : {3, 5, 0, 2, 1, 4}) {
+    EXPECT_TRUE(holds(recvs[i], kBytes, i));
+    at(1).release(recvs[i]);
+    released[i] = true;
+    for (size_t j = 0; j < sends.size(); ++j) {
+      EXPECT_EQ(at(0).poll(sends[j]), released[j] ? Poll::kDone : Poll::kPending) << j << " after " << i;
+    }
+  }
+}
+
+TEST_P(MailboxTest, ARankThatDoesNotReadBlocksNoOther) {
+  connect(5);
+  for (const size_t n : {kMiB, size_t{4096}, size_t{8}}) {
+    const Bytes data = pattern(n, n);
+    std::vector<SendRequest> unread(200);
+    for (size_t i = 0; i < unread.size(); ++i) {
+      at(0).send(unread[i] = send_request(1 + static_cast<int>(i % 3), data.data(), n));
+    }
+    auto send = send_request(4, data.data(), n);
+    auto recv = recv_request(0, nullptr, n);
+    at(4).recv(recv);
+    at(0).send(send);
+    finish(0, send, 4, recv);
+    EXPECT_TRUE(holds(recv, n, n));
+    at(4).release(recv);
+    for (size_t i = 0; i < unread.size(); ++i) {  // in the end they get theirs too
+      const int to = 1 + static_cast<int>(i % 3);
+      auto late = recv_request(0, nullptr, n);
+      at(to).recv(late);
+      finish(0, unread[i], to, late);
+      at(to).release(late);
+    }
+  }
+}
+
+TEST_P(MailboxTest, ASmallMessageBehindALargeOneWaitsForAllItsPieces) {
+  connect(2);
+  constexpr size_t kBytes = 40 * kMiB;  // more than all staging slots of a rank
+  const Bytes data = pattern(kBytes, 3);
+  const uint32_t value = 5;
+  auto large = send_request(1, data.data(), kBytes);
+  auto small = send_request(1, &value, 4);
+  at(0).send(large);
+  at(0).send(small);
+  EXPECT_EQ(at(0).poll(small), at(0).shares(data.data(), kBytes) ? Poll::kDone : Poll::kPending);
+  Bytes into(kBytes);
+  auto first = recv_request(0, into.data(), kBytes);
+  auto second = recv_request(0, nullptr, 4);
+  at(1).recv(first);
+  at(1).recv(second);
+  finish(0, large, 1, first);
+  EXPECT_TRUE(holds(first, kBytes, 3));
+  at(1).release(first);
+  finish(0, small, 1, second);
+  EXPECT_EQ(std::memcmp(second.data, &value, 4), 0);
+  EXPECT_EQ(at(0).poll(large), Poll::kDone);
+}
+
+TEST_P(MailboxTest, AMessageOfAnotherSizeIsReportedAndTheNextOneArrives) {
+  connect(2);
+  for (const size_t n : kSizes) {
+    const Bytes data = pattern(n, 4);
+    const uint32_t value = 6;
+    auto wrong = send_request(1, data.data(), n, {.call = 11, .count = n});
+    auto right = send_request(1, &value, 4);
+    Bytes into(n + 1);
+    auto first = recv_request(0, into.data(), n + 1);
+    auto second = recv_request(0, nullptr, 4);
+    at(1).recv(first);
+    at(1).recv(second);
+    at(0).send(wrong);
+    at(0).send(right);
+    finish(0, wrong, 1, first);
+    EXPECT_EQ(first.data, nullptr);
+    EXPECT_EQ(first.n_bytes, n);
+    EXPECT_EQ(first.envelope, (Envelope{.call = 11, .count = n}));
+    finish(0, right, 1, second);
+    EXPECT_EQ(std::memcmp(second.data, &value, 4), 0) << n;
+    at(1).release(first);
+    at(1).release(second);
+    EXPECT_EQ(at(0).poll(wrong), Poll::kDone);
+  }
+}
+
+TEST_P(MailboxTest, ARankMaySendToItself) {
+  connect(2);
+  const Bytes data = pattern(10 * kKiB, 5);
+  auto send = send_request(1, data.data(), data.size());
+  auto recv = recv_request(1, nullptr, data.size());
+  at(1).send(send);
+  at(1).recv(recv);
+  finish(1, send, 1, recv);
+  EXPECT_TRUE(holds(recv, data.size(), 5));
+  at(1).release(recv);
+}
+
+TEST_P(MailboxTest, MembersMayBeAnyRanksOfTheWorldAndCommunicatorsDoNotMeet) {
+  connect(7);
+  auto all = std::move(ranks_);
+  connect_members({1, 4, 6}, "some");
+  const uint32_t in_all = 1;
+  const uint32_t in_some = 2;
+  auto send_all = send_request(6, &in_all, 4);
+  auto send_some = send_request(6, &in_some, 4);
+  all[4]->send(send_all);
+  at(4).send(send_some);
+  auto recv = recv_request(4, nullptr, 4);
+  at(6).recv(recv);
+  ASSERT_EQ(at(6).poll(recv), Poll::kDone);
+  EXPECT_EQ(std::memcmp(recv.data, &in_some, 4), 0);
+}
+
+TEST_P(MailboxTest, AbortFailsEveryRankWithTheFirstError) {
+  connect(3);
+  auto recv = recv_request(1, nullptr, 4);
+  at(0).recv(recv);
+  EXPECT_EQ(at(0).poll(recv), Poll::kPending);
+  at(2).abort(error_at(1, Code::kTimeout, "rank 1 is late {}", std::string(5000, 'x')));
+  at(1).abort(error(Code::kAborted, "too late to count"));
+  EXPECT_EQ(at(0).poll(recv), Poll::kFailed);
+  EXPECT_EQ(at(0).failure().code, Code::kTimeout);
+  EXPECT_EQ(at(0).failure().rank, 1);
+  EXPECT_THAT(at(0).failure().message, HasSubstr("rank 1 is late xxx"));
+  for (const int rank : {1, 2}) {
+    const uint32_t value = 0;
+    auto send = send_request(0, &value, 4);
+    at(rank).send(send);
+    EXPECT_EQ(at(rank).poll(send), Poll::kFailed);
+    EXPECT_EQ(at(rank).failure().code, Code::kTimeout);
+  }
+}
+
+TEST_P(MailboxTest, AbortWakesSleepers) {
+  connect(3);
+  std::vector<std::thread> sleepers;
+  for (const int rank : {0, 1}) {
+    sleepers.emplace_back([&, rank] {
+      auto recv = recv_request(2, nullptr, 4);
+      at(rank).recv(recv);
+      while (at(rank).poll(recv) == Poll::kPending) {
+        const uint64_t token = at(rank).arm();
+        if (at(rank).poll(recv) != Poll::kPending) break;
+        at(rank).sleep(token, std::chrono::hours(1));
+      }
+      EXPECT_EQ(at(rank).failure().message, "enough");
+    });
+  }
+  at(2).abort(error(Code::kAborted, "enough"));
+  for (std::thread& sleeper : sleepers) sleeper.join();
+}
+
+TEST_P(MailboxTest, SleepReturnsAtOnceWhenSomethingCameAfterArm) {
+  connect(2);
+  const uint32_t value = 1;
+  auto send = send_request(1, &value, 4);
+  auto recv = recv_request(0, nullptr, 4);
+  at(1).recv(recv);
+  uint64_t token = at(1).arm();
+  EXPECT_EQ(at(1).poll(recv), Poll::kPending);
+  at(0).send(send);
+  at(1).sleep(token, std::chrono::hours(1));  // rung
+  token = at(1).arm();
+  EXPECT_EQ(at(1).poll(recv), Poll::kDone);
+  at(1).sleep(token, std::chrono::hours(1));  // the poll made progress
+  token = at(1).arm();
+  at(1).sleep(token, std::chrono::microseconds(1));
+}
+
+// A lost wake-up would hang: nothing else ends the sleeps.
+TEST_P(MailboxTest, NoWakeUpIsLostWhenBothEndsOnlyEverSleep) {
+  connect(2);
+  constexpr size_t kRounds = 3000;
+  const auto wait = [](Transport& transport, auto& request) {
+    while (transport.poll(request) == Poll::kPending) {
+      const uint64_t token = transport.arm();
+      if (transport.poll(request) != Poll::kPending) break;
+      transport.sleep(token, std::chrono::hours(1));
+    }
+  };
+  const auto play = [&](int rank) {
+    std::byte* mine = heap_memory(rank, 8000);
+    for (size_t round = 0; round < kRounds; ++round) {
+      const size_t n = round % 3 == 0 ? 8000 : 8;
+      if (static_cast<int>(round % 2) == rank) {
+        fill(mine, n, round);
+        auto send = send_request(1 - rank, mine, n);
+        at(rank).send(send);
+        wait(at(rank), send);
+      } else {
+        auto recv = recv_request(1 - rank, nullptr, n);
+        at(rank).recv(recv);
+        wait(at(rank), recv);
+        ASSERT_TRUE(holds(recv, n, round)) << round;
+        at(rank).release(recv);
+      }
+    }
+  };
+  std::thread other([&] { play(1); });
+  play(0);
+  other.join();
+}
+
+TEST_P(MailboxTest, AllRanksTalkToAllAtOnce) {
+  constexpr int kRanks = 4;
+  constexpr size_t kRounds = 150;
+  connect(kRanks);
+  const auto seed_of = [](int from, int to, size_t round) {
+    return static_cast<size_t>(from * 7 + to) + round * 13;
+  };
+  const auto play = [&](int self) {
+    std::vector<std::byte*> out;
+    std::vector<Bytes> into(kRanks, Bytes(2 * kMiB));
+    for (int peer = 0; peer < kRanks; ++peer) out.push_back(heap_memory(self, 2 * kMiB));
+    Bytes plain(2 * kMiB);
+    for (size_t round = 0; round < kRounds; ++round) {
+      const size_t n = kSizes[round % (kSizes.size() - 2)];
+      std::array<SendRequest, kRanks> sends;
+      std::array<RecvRequest, kRanks> recvs;
+      for (int peer = 0; peer < kRanks; ++peer) {
+        auto i = static_cast<size_t>(peer);
+        at(self).recv(recvs[i] = recv_request(peer, into[i].data(), n));
+        fill(out[i], n, seed_of(self, peer, round));
+        at(self).send(sends[i] = send_request(peer, out[i], n));
+      }
+      size_t n_open = 2 * kRanks;
+      std::array<bool, kRanks> received{};
+      std::array<bool, kRanks> sent{};
+      while (n_open > 0) {
+        for (int peer = 0; peer < kRanks; ++peer) {
+          auto i = static_cast<size_t>(peer);
+          if (!sent[i] && at(self).poll(sends[i]) == Poll::kDone) sent[i] = true, --n_open;
+          if (received[i] || at(self).poll(recvs[i]) != Poll::kDone) continue;
+          EXPECT_TRUE(holds(recvs[i], n, seed_of(peer, self, round)))
+              << n << " bytes from " << peer << " to " << self;
+          at(self).release(recvs[i]);
+          received[i] = true, --n_open;
+        }
+        std::this_thread::yield();
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(play, rank);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(MailboxTest, APeerThatClosedIsNamedOnceWhatItSentIsRead) {
+  connect(2);
+  const uint32_t value = 3;
+  auto send = send_request(1, &value, 4);
+  at(0).send(send);
+  ranks_[0].reset();
+  at(1).sleep(at(1).arm(), std::chrono::milliseconds(30));  // long enough to look at the peers
+  auto recv = recv_request(0, nullptr, 4);
+  at(1).recv(recv);
+  ASSERT_EQ(at(1).poll(recv), Poll::kDone);
+  EXPECT_EQ(std::memcmp(recv.data, &value, 4), 0);
+  at(1).release(recv);
+  auto more = recv_request(0, nullptr, 4);
+  at(1).recv(more);
+  EXPECT_EQ(at(1).poll(more), Poll::kFailed);
+  EXPECT_EQ(at(1).failure().code, Code::kPeerLost);
+  EXPECT_EQ(at(1).failure().rank, 0);
+}
+
+TEST_P(MailboxTest, AFailureOfTheWorldCountsWhenTheRankIsAMember) {
+  for (const bool member : {true, false}) {
+    connect(4);
+    connect_members({0, 2}, "two");
+    store_->fail(error_at(member ? 2 : 3, Code::kPeerLost, "it is gone"));
+    at(0).sleep(at(0).arm(), std::chrono::milliseconds(30));
+    auto recv = recv_request(2, nullptr, 4);
+    at(0).recv(recv);
+    EXPECT_EQ(at(0).poll(recv), member ? Poll::kFailed : Poll::kPending);
+    EXPECT_EQ(at(0).failure().message, member ? "it is gone" : "");
+  }
+}
+
+TEST_P(MailboxTest, ConnectingNamesTheRankThatDoesNotCome) {
+  store_ = SharedStore::create();
+  worlds_ = worlds_over(store_, 2);
+  worlds_[0].config.bootstrap_timeout = Seconds(0.05);
+  const auto made = GetParam().connect(worlds_[0], std::vector<int>{0, 1}, "test");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, Code::kTimeout);
+  EXPECT_EQ(made.error().rank, 1);
+}
+
+}  // namespace
+}  // namespace tern
