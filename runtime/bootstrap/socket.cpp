@@ -64,7 +64,7 @@ Result<Fd> listen_at(const addrinfo& where) {
 Result<Fd> connect_at(const addrinfo& where, Deadline deadline) {
   Fd fd(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return error(Code::kIo, "{}", std::strerror(errno));
-  if (connect(fd.get(), where.ai_addr, where.ai_addrlen) != 0 && errno != EINPROGRESS) {
+  if (::connect(fd.get(), where.ai_addr, where.ai_addrlen) != 0 && errno != EINPROGRESS) {
     return error(Code::kIo, "{}", std::strerror(errno));
   }
   if (!wait_for(fd.get(), POLLOUT, deadline)) return error(Code::kTimeout, "no answer");
