@@ -36,14 +36,14 @@ Result<CodecSpec> parse_codec(std::string_view text);
 std::string to_string(const CodecSpec& spec);
 
 struct EncodeArgs {
-  std::span<const float> in;  ///< at most 2^32 - 1 elements
+  std::span<const float> in = {};  ///< at most 2^32 - 1 elements
   /// in.size() floats, not overlapping `in`, read and rewritten: encoded is in + residual, and what the
   /// encoding lost of it becomes the residual. A block with a non-finite element leaves its residual as it
   /// was. Null: none.
   float* residual = nullptr;
   std::byte* wire = nullptr;  ///< wire_bytes(spec, in.size()) bytes, all of them written; any alignment
-  CodecSpec spec;
-  WireTag tag;
+  CodecSpec spec = {};
+  WireTag tag = {};
   bool checksum = false;  ///< CRC32C over the payload too, for transports that do not guarantee integrity
 };
 
