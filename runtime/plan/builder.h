@@ -24,6 +24,8 @@ class PlanBuilder {
  public:
   PlanBuilder(const PlanRequest& request, std::string_view algorithm, int n_chunks);
 
+  /// Says that steps of this or other ranks work on several chunks at once.
+  void moves_runs() { plan_.moves_runs = true; }
   void send(int round, int peer, Ref src);
   void recv(int round, int peer, Ref dst);
   void recv_reduce(int round, int peer, Ref dst);

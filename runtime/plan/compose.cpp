@@ -39,6 +39,7 @@ Result<Plan> sequence(const Plan& a, const Plan& b) {
   result.n_scratch = std::max(a.n_scratch, b.n_scratch);
   result.n_wire = std::max(a.n_wire, b.n_wire);
   result.encoded = a.encoded || b.encoded;
+  result.moves_runs = a.moves_runs || b.moves_runs;
   for (Step step : b.steps) {
     step.round = static_cast<uint16_t>(step.round + a.n_rounds);
     result.steps.push_back(step);
@@ -70,6 +71,7 @@ Plan refine(const Plan& plan, int factor) {
     ref.slot = narrow(ref.slot * factor);
   });
   result.n_chunks *= factor;
+  result.moves_runs = result.moves_runs || factor > 1;
   result.n_scratch *= factor;
   result.n_wire *= factor;
   return result;

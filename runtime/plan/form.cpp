@@ -61,6 +61,9 @@ std::string_view wrong_with(const Plan& plan, const Step& step) {
     if (const auto wrong = wrong_with(plan, step.src); !wrong.empty()) return wrong;
   if (has_dst(step.kind))
     if (const auto wrong = wrong_with(plan, step.dst); !wrong.empty()) return wrong;
+  const bool is_run =
+      (has_src(step.kind) && step.src.n_chunks > 1) || (has_dst(step.kind) && step.dst.n_chunks > 1);
+  if (is_run && !plan.moves_runs) return "it works on several chunks, which the plan does not announce";
   const bool is_local = has_src(step.kind) && has_dst(step.kind);
   if (is_local && (step.src.chunk != step.dst.chunk || step.src.n_chunks != step.dst.n_chunks))
     return "it reads other chunks than it writes";

@@ -107,6 +107,7 @@ Plan build(const PlanRequest& request) {
   const std::vector<Split> splits = splits_of(request);
   const int n_levels = ceil_log2(request.n_ranks);
   PlanBuilder b(request, "halving_doubling", request.n_ranks);
+  if (request.n_ranks > 2) b.moves_runs();
   if (request.collective == Collective::kAllGather) {
     b.copy(0, input(request.rank), output(request.rank));
     gather(b, splits, n_levels - 1, Buffer::kInput);

@@ -77,7 +77,9 @@ struct Plan {
   int n_scratch = 0;  ///< scratch slots, each as large as the largest chunk
   int n_wire = 0;     ///< encoded slots, each as large as the largest encoded chunk
   int n_rounds = 0;   ///< the same on all ranks
-  bool encoded = false;     ///< some messages go from kWire to kWire: encoded
+  bool encoded = false;  ///< some messages go from kWire to kWire: encoded
+  bool moves_runs =
+      false;  ///< some step, on any rank, works on several chunks at once; the same on all ranks
   std::vector<Step> steps;  ///< sorted by round
 };
 

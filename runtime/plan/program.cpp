@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tern {
+namespace tern::simulation {
 namespace {
 
 // Turns steps into ops and pairs every send with its receive.
@@ -12,15 +12,18 @@ class Compiler {
       : plans_(plans),
         model_(model),
         shape_(shape),
-        n_segments_(static_cast<double>(n_segments(plans[0].n_chunks, shape))) {}
+        n_segments_(static_cast<double>(n_segments(plans[0], shape))) {}
   CompiledPlans run();
 
  private:
   void add_sends(const Plan& plan);
   void compile(const Plan& plan);
   double bytes(const Ref& ref) const;  // of one segment
-  double work(const Step& step, bool in_reduction) const;
-  double receive_work(const Step& step, const Message& message) const;
+  // A step's part in a reduction: its first operand carries the write, the others are only read.
+  enum class Part : uint8_t { kAlone, kFirst, kFurther };
+  double work(const Step& step, Part part) const;
+  double receive_work(const Step& step, const Message& message, Part part) const;
+  double operand_beta() const { return std::max(0.0, model_.reduce_beta - model_.copy_beta); }
 
   std::span<const Plan> plans_;
   const CostModel& model_;
@@ -70,17 +73,20 @@ void Compiler::compile(const Plan& plan) {
         i;
   Program& program = result_.programs.emplace_back();
   program.ops.reserve(plan.steps.size());
-  size_t reduction_ends = 0;
-  bool in_reduction = false;
+  size_t reduction_first = 0;
+  size_t reduction_last = 0;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     while (program.round_begin.size() <= step.round) program.round_begin.push_back(i);
-    if (i >= reduction_ends) {
-      reduction_ends = reduction_end(plan.steps, i);
-      in_reduction = reduction_ends > i + 1;
+    if (i >= reduction_last) {
+      reduction_first = i;
+      reduction_last = reduction_end(plan.steps, i);
     }
+    const Part part = i > reduction_first      ? Part::kFurther
+                      : reduction_last > i + 1 ? Part::kFirst
+                                               : Part::kAlone;
     if (step.kind != StepKind::kRecv && step.kind != StepKind::kRecvReduce) {
-      program.ops.push_back({step.kind, -1, work(step, in_reduction)});
+      program.ops.push_back({step.kind, -1, work(step, part)});
       continue;
     }
     int& next = next_[static_cast<size_t>(step.peer)];
@@ -88,7 +94,7 @@ void Compiler::compile(const Plan& plan) {
     const int message = incoming[static_cast<size_t>(next++)];
     TERN_CHECK(result_.messages[static_cast<size_t>(message)].from == step.peer);
     program.ops.push_back(
-        {step.kind, message, receive_work(step, result_.messages[static_cast<size_t>(message)])});
+        {step.kind, message, receive_work(step, result_.messages[static_cast<size_t>(message)], part)});
   }
   while (program.round_begin.size() <= static_cast<size_t>(plan.n_rounds))
     program.round_begin.push_back(plan.steps.size());
@@ -96,20 +102,19 @@ void Compiler::compile(const Plan& plan) {
 
 double Compiler::bytes(const Ref& ref) const {
   const int C = plans_[0].n_chunks;
-  const size_t n =
-      chunk_begin(shape_.n_bytes, ref.chunk + ref.n_chunks, C) - chunk_begin(shape_.n_bytes, ref.chunk, C);
+  const size_t n = shape_.n_bytes / shape_.element_bytes;
+  const size_t n_elements = chunk_begin(n, ref.chunk + ref.n_chunks, C) - chunk_begin(n, ref.chunk, C);
   const double ratio = ref.buffer == Buffer::kWire ? model_.wire_ratio : 1;
-  return static_cast<double>(n) / n_segments_ * ratio;
+  return static_cast<double>(n_elements * shape_.element_bytes) / n_segments_ * ratio;
 }
 
-double Compiler::work(const Step& step, bool in_reduction) const {
+double Compiler::work(const Step& step, Part part) const {
   switch (step.kind) {
     case StepKind::kCopy:
-      // The first operand of a reduction is not copied: it is read together with the second.
-      if (in_reduction || same_memory(step.src, step.dst, shape_.in_place)) return 0;
+      if (part == Part::kAlone && same_memory(step.src, step.dst, shape_.in_place)) return 0;
       return bytes(step.src) * model_.copy_beta;
     case StepKind::kReduce:
-      return bytes(step.src) * model_.reduce_beta;
+      return bytes(step.src) * (part == Part::kFurther ? operand_beta() : model_.reduce_beta);
     case StepKind::kEncode:
       return bytes(step.src) * model_.encode_beta;
     case StepKind::kDecode:
@@ -120,11 +125,17 @@ double Compiler::work(const Step& step, bool in_reduction) const {
   }
 }
 
-double Compiler::receive_work(const Step& step, const Message& message) const {
-  const bool reduces = step.kind == StepKind::kRecvReduce;
-  if (!message.receiver_reads) return reduces ? bytes(step.dst) * model_.reduce_beta : 0;
-  const Link link = model_.link(message.from, message.to);
-  return link.alpha + bytes(step.dst) * (reduces ? std::max(link.beta, model_.reduce_beta) : link.beta);
+double Compiler::receive_work(const Step& step, const Message& message, Part part) const {
+  const Link link = message.receiver_reads ? model_.link(message.from, message.to) : Link{};
+  const double farther = std::max(0.0, link.beta - model_.copy_beta);  // than this rank's own memory
+  double beta = 0;                                                     // s per byte of a core
+  if (step.kind == StepKind::kRecvReduce)
+    beta = (part == Part::kFurther ? operand_beta() : model_.reduce_beta) + farther;
+  else if (message.receiver_reads)
+    beta = link.beta;
+  else if (part == Part::kFirst)
+    beta = model_.copy_beta;  // it landed beside the sum
+  return (message.receiver_reads ? link.alpha : 0) + bytes(step.dst) * beta;
 }
 
 }  // namespace
@@ -133,4 +144,4 @@ CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, 
   return Compiler(plans, shape, model).run();
 }
 
-}  // namespace tern
+}  // namespace tern::simulation

@@ -3,7 +3,7 @@
 
 #include "runtime/plan/simulate.h"
 
-namespace tern {
+namespace tern::simulation {
 
 inline constexpr double kNotYet = -1;
 
@@ -42,4 +42,4 @@ struct CompiledPlans {
 /// plans: verified (a receive without a send is a failed check). Cost: O(steps + ranks^2).
 CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
 
-}  // namespace tern
+}  // namespace tern::simulation

@@ -8,6 +8,12 @@
 namespace tern {
 namespace {
 
+using simulation::CompiledPlans;
+using simulation::kNotYet;
+using simulation::Message;
+using simulation::Op;
+using simulation::Program;
+
 // Cores of nodes that have more ranks than cores; elsewhere a rank never waits for one.
 class Cores {
  public:
@@ -300,16 +306,19 @@ bool EventLoop::leave(int rank, double now) {
 
 }  // namespace
 
-size_t n_segments(int n_chunks, const RunShape& shape) {
-  const auto n = static_cast<size_t>(n_chunks);
+size_t n_segments(const Plan& plan, const RunShape& shape) {
+  const bool per_rank =
+      plan.collective == Collective::kReduceScatter || plan.collective == Collective::kAllGather;
+  const auto n = static_cast<size_t>(plan.n_chunks);
   const size_t largest_chunk = (shape.n_bytes + n - 1) / n;
-  if (shape.segment_bytes == 0 || largest_chunk <= shape.segment_bytes) return 1;
+  if (shape.segment_bytes == 0 || largest_chunk <= shape.segment_bytes || (per_rank && plan.moves_runs))
+    return 1;
   return (largest_chunk + shape.segment_bytes - 1) / shape.segment_bytes;
 }
 
 Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const CostModel& model) {
-  CompiledPlans compiled = compile_plans(plans, shape, model);
-  const auto segments = static_cast<int>(n_segments(plans[0].n_chunks, shape));
+  CompiledPlans compiled = simulation::compile_plans(plans, shape, model);
+  const auto segments = static_cast<int>(n_segments(plans[0], shape));
   Prediction prediction = compiled.totals;
   if (plans[0].n_rounds > 0)
     prediction.seconds = EventLoop(compiled, plans[0].n_rounds, segments, model).run();

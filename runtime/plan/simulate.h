@@ -12,9 +12,8 @@ namespace tern {
 struct Link {
   double alpha = 0;  ///< s per message
   double beta = 0;   ///< s per byte
-  /// Shared memory: the receiver's core reads the sender's memory. The message then costs the receiver CPU
-  /// time instead of port time, the sender's port stays free, and a kRecvReduce is one pass at the slower of
-  /// beta and reduce_beta.
+  /// Shared memory: the receiver's core reads the sender's memory, at beta per byte copied. The message costs
+  /// the receiver CPU time instead of port time, and the sender's port stays free.
   bool receiver_reads = false;
 };
 
@@ -23,24 +22,29 @@ struct CostModel {
   std::function<Link(int from, int to)> link;
   std::function<int(int rank)> node_of;  ///< ranks of one node share `cores_per_node`
   int cores_per_node = 1;                ///< ranks beyond it take turns (ranks may outnumber cores)
-  double reduce_beta = 0;                ///< s per byte of one operand reduced
-  double copy_beta = 0;                  ///< s per byte copied
-  double encode_beta = 0;                ///< s per decoded byte
+  double copy_beta = 0;                  ///< s per byte copied (one read, one written)
+  /// s per byte of a reduction of two operands (two read, one written); each further operand of a fused
+  /// reduction costs the difference to copy_beta.
+  double reduce_beta = 0;
+  double encode_beta = 0;  ///< s per decoded byte
   double decode_beta = 0;
   double wire_ratio = 1;  ///< encoded bytes per dense byte
-  double round_overhead =
-      0;  ///< s per round and segment spent in the executor (includes a context switch when ranks > cores)
+  /// s per round and segment spent in the executor (a context switch included when ranks outnumber cores)
+  double round_overhead = 0;
 };
 
 /// How a plan is run: what the executor chooses besides the plan itself.
 struct RunShape {
   size_t n_bytes = 0;        ///< the whole vector
   size_t segment_bytes = 0;  ///< a chunk is cut in segments of at most this; 0: not cut
-  bool in_place = false;     ///< copies between the same chunk of kInput and kOutput cost nothing
+  size_t element_bytes = 1;
+  bool in_place = false;  ///< copies between the same chunk of kInput and kOutput cost nothing
 };
 
-/// Segments of a chunk when plans of `n_chunks` are run in `shape`: the same for all chunks; at least 1.
-size_t n_segments(int n_chunks, const RunShape& shape);
+/// Segments of a chunk when `plan` is run in `shape`: the same for all chunks; at least 1. Where chunks
+/// belong to ranks (reduce_scatter, all_gather), a plan that moves runs of chunks is not cut, to send each
+/// run as one message.
+size_t n_segments(const Plan& plan, const RunShape& shape);
 
 struct Prediction {
   double seconds = 0;

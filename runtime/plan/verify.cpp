@@ -333,8 +333,8 @@ Status check_together(std::span<const Plan> plans) {
   for (size_t r = 0; r < plans.size(); ++r) {
     const Plan& b = plans[r];
     const bool same = a.collective == b.collective && a.n_chunks == b.n_chunks && a.n_rounds == b.n_rounds &&
-                      a.root == b.root && b.n_ranks == static_cast<int>(plans.size()) &&
-                      b.rank == static_cast<int>(r);
+                      a.root == b.root && a.moves_runs == b.moves_runs &&
+                      b.n_ranks == static_cast<int>(plans.size()) && b.rank == static_cast<int>(r);
     if (!same)
       return error_at(
           static_cast<int>(r), Code::kInternal,

@@ -29,7 +29,7 @@ CostModel shared_memory(int cores) {
 
 double seconds(std::string_view algorithm, Collective collective, int p, size_t n_bytes,
                const CostModel& model) {
-  return simulate(plans_of(algorithm, collective, p), {n_bytes, 0, true}, model).seconds;
+  return simulate(plans_of(algorithm, collective, p), {n_bytes, 0, 1, true}, model).seconds;
 }
 
 void expect_close(double got, double want, double tolerance = 0.01) {
@@ -125,6 +125,16 @@ TEST(Simulate, RanksBeyondTheCoresTakeTurns) {
   const double enough = seconds("direct", Collective::kAllReduce, 4, n_bytes, shared_memory(4));
   const double half = seconds("direct", Collective::kAllReduce, 4, n_bytes, shared_memory(2));
   expect_close(half, 2 * enough, 0.05);
+}
+
+TEST(Simulate, ReadsEachOperandOfAReductionOnceAndWritesTheSumOnce) {
+  CostModel model = network({0, 0});
+  model.copy_beta = 2e-9;    // a read and a write
+  model.reduce_beta = 3e-9;  // two reads and a write
+  const size_t n_bytes = 4 << 20;
+  const auto share = static_cast<double>(n_bytes) / 4;
+  expect_close(seconds("direct", Collective::kReduceScatter, 4, n_bytes, model), share * (4 + 1) * 1e-9);
+  expect_close(seconds("ring", Collective::kReduceScatter, 4, n_bytes, model), share * 3 * 3e-9);
 }
 
 TEST(Simulate, ChargesTheExecutorsOverheadPerRoundAndSegment) {

@@ -1,0 +1,113 @@
+#include "runtime/plan/select.h"
+
+#include <algorithm>
+
+#include "runtime/base/size.h"
+#include "runtime/plan/compose.h"
+
+namespace tern {
+namespace {
+
+constexpr double kWorthAChange = 0.99;  // of the time of the choice made for smaller sizes
+
+// The segment sizes that cut this plan's chunks differently, and not into more than kMaxSegments.
+std::vector<size_t> distinct_segments(const Plan& plan, size_t n_bytes) {
+  std::vector<size_t> sizes;
+  std::vector<size_t> counts;
+  for (const size_t size : kSegmentSizes) {
+    const size_t n = n_segments(plan, {n_bytes, size});
+    if (n > kMaxSegments || std::find(counts.begin(), counts.end(), n) != counts.end()) continue;
+    sizes.push_back(size);
+    counts.push_back(n);
+  }
+  return sizes;
+}
+
+Status add_candidates(const CandidateQuery& query, const AlgorithmChoice& choice, const CostModel& model,
+                      std::vector<Candidate>& candidates) {
+  TERN_ASSIGN(const std::vector<Plan> plans, make_plans(query, *choice.algorithm));
+  std::vector<size_t> segments;
+  if (choice.segment_bytes)
+    segments.push_back(*choice.segment_bytes);
+  else
+    segments = distinct_segments(plans.front(), query.n_bytes);
+  for (const size_t segment : segments) {
+    const RunShape shape{query.n_bytes, segment, query.elt};
+    candidates.push_back({choice.algorithm, segment, simulate(plans, shape, model)});
+  }
+  return {};
+}
+
+bool can_run(const CandidateQuery& query, const Algorithm& algorithm) {
+  return algorithm.supports(query.collective, query.n_ranks) && (!query.encoded || algorithm.can_encode);
+}
+
+const Candidate* find(std::span<const Candidate> candidates, const AlgorithmChoice& choice) {
+  for (const Candidate& c : candidates)
+    if (c.algorithm == choice.algorithm && c.segment_bytes == choice.segment_bytes) return &c;
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const CandidateQuery& query, const Algorithm& algorithm, int rank) {
+  if (!algorithm.supports(query.collective, query.n_ranks))
+    return error(Code::kUnsupported, "{} has no {} for {} ranks", algorithm.name, name(query.collective),
+                 query.n_ranks);
+  Plan plan = algorithm.build({query.collective, rank, query.n_ranks, query.root});
+  if (!query.encoded) return plan;
+  if (!algorithm.can_encode)
+    return error(Code::kUnsupported, "{} by {} cannot be encoded: it would quantise sums of sums",
+                 name(query.collective), algorithm.name);
+  return with_codec(plan);
+}
+
+Result<std::vector<Plan>> make_plans(const CandidateQuery& query, const Algorithm& algorithm) {
+  std::vector<Plan> plans;
+  plans.reserve(static_cast<size_t>(query.n_ranks));
+  for (int rank = 0; rank < query.n_ranks; ++rank) {
+    TERN_ASSIGN(Plan plan, make_plan(query, algorithm, rank));
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+Result<std::vector<Candidate>> rank_candidates(const CandidateQuery& query, const CostModel& model) {
+  std::vector<Candidate> candidates;
+  if (!query.only.empty()) {
+    TERN_ASSIGN(const AlgorithmChoice choice, parse_algorithm_choice(query.only));
+    TERN_TRY(add_candidates(query, choice, model, candidates));
+  } else {
+    if (query.encoded && query.collective == Collective::kBarrier)
+      return error(Code::kUnsupported, "a barrier moves no data that could be encoded");
+    for (const Algorithm& algorithm : algorithms())
+      if (can_run(query, algorithm)) TERN_TRY(add_candidates(query, {&algorithm, {}}, model, candidates));
+  }
+  if (candidates.empty())
+    return error(Code::kUnsupported, "no algorithm has {}{} for {} ranks", query.encoded ? "encoded " : "",
+                 name(query.collective), query.n_ranks);
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.prediction.seconds != b.prediction.seconds) return a.prediction.seconds < b.prediction.seconds;
+    return a.prediction.n_messages < b.prediction.n_messages;
+  });
+  return candidates;
+}
+
+Result<AlgorithmRules> decisions(CandidateQuery query, const CostModel& model, size_t max_bytes) {
+  AlgorithmRules rules;
+  auto& of = rules.of[static_cast<size_t>(query.collective)];
+  for (size_t n_bytes = 1; n_bytes <= max_bytes; n_bytes *= 2) {
+    query.n_bytes = n_bytes;
+    TERN_ASSIGN(const std::vector<Candidate> candidates, rank_candidates(query, model));
+    const Candidate& best = candidates.front();
+    const Candidate* current = of.empty() ? nullptr : find(candidates, of.back().choice);
+    if (current != nullptr && best.prediction.seconds >= kWorthAChange * current->prediction.seconds)
+      continue;
+    if (!of.empty()) of.back().to = n_bytes;
+    const AlgorithmChoice choice{best.algorithm, best.segment_bytes};
+    of.push_back({of.empty() ? 0 : n_bytes, kInfiniteSize, choice, to_string(choice)});
+  }
+  return rules;
+}
+
+}  // namespace tern
