@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/philox.h"
 #include "runtime/transport/inproc.h"
 #include "runtime/transport/shm.h"
 #include "tests/runtime/transport/shared_store.h"
@@ -29,20 +30,30 @@ const std::vector<size_t> kSizes = {
 
 using Bytes = std::vector<std::byte>;
 
-/// Bytes that tell messages and positions apart.
+/// Bytes that tell messages and positions apart: random with a period that no slot or piece size divides, so
+/// that tests compare by memcmp (which stays fast under sanitizers).
+constexpr size_t kPeriod = 65539;
+constexpr size_t kLargestMessage = 20 * kMiB;
+const std::byte* pattern_of(size_t seed) {
+  static const Bytes table = [] {
+    Philox random(1);
+    Bytes bytes(kLargestMessage + kPeriod);
+    for (size_t i = 0; i < kPeriod; ++i) bytes[i] = static_cast<std::byte>(random.next());
+    for (size_t at = kPeriod; at < bytes.size(); at += kPeriod) {
+      std::memcpy(&bytes[at], bytes.data(), std::min(kPeriod, bytes.size() - at));
+    }
+    return bytes;
+  }();
+  return table.data() + seed * 977 % kPeriod;
+}
 void fill(std::byte* data, size_t n, size_t seed) {
-  for (size_t i = 0; i < n; ++i)
-    data[i] = static_cast<std::byte>((i * 31 + (i >> 8) * 7 + seed * 101) & 0xff);
+  if (n > 0) std::memcpy(data, pattern_of(seed), n);
 }
 Bytes pattern(size_t n, size_t seed) {
-  Bytes bytes(n);
-  fill(bytes.data(), n, seed);
-  return bytes;
+  return {pattern_of(seed), pattern_of(seed) + n};
 }
 bool holds(const RecvRequest& r, size_t n, size_t seed) {
-  if (r.data == nullptr || r.n_bytes != n) return false;
-  const Bytes expected = pattern(n, seed);
-  return n == 0 || std::memcmp(r.data, expected.data(), n) == 0;
+  return r.data != nullptr && r.n_bytes == n && std::memcmp(r.data, pattern_of(seed), n) == 0;
 }
 
 struct Connect {
@@ -284,7 +295,7 @@ TEST_P(MailboxTest, ARankThatDoesNotReadBlocksNoOther) {
 
 TEST_P(MailboxTest, ASmallMessageBehindALargeOneWaitsForAllItsPieces) {
   connect(2);
-  constexpr size_t kBytes = 40 * kMiB;  // more than all staging slots of a rank
+  constexpr size_t kBytes = kLargestMessage;  // more than all staging slots of a rank
   const Bytes data = pattern(kBytes, 3);
   const uint32_t value = 5;
   auto large = send_request(1, data.data(), kBytes);
