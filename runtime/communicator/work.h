@@ -24,6 +24,8 @@ struct CallReport {
   uint32_t n_saturated = 0;       ///< elements that hit the codec's range
 };
 
+struct WorkState;
+
 /// Handle of an asynchronous call. Move-only; destroying it before the call is done waits for it (or its deadline).
 ///
 /// Threads: one at a time.
@@ -43,9 +45,8 @@ class Work {
 
  private:
   friend class Communicator;
-  struct State;
-  explicit Work(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;  // shared with the progress thread, whichever lets go last
+  explicit Work(std::shared_ptr<WorkState> state);
+  std::shared_ptr<WorkState> state_;  // shared with the progress thread, whichever lets go last
 };
 
 }  // namespace tern

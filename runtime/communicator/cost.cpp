@@ -1,0 +1,59 @@
+#include "runtime/communicator/cost.h"
+
+#include <array>
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+#include "runtime/topology/cores.h"
+
+namespace tern {
+
+namespace {
+
+// What one message costs by the kind of link. Measured with bench/transport_perf on a 2-core Xeon (AVX-512); a start-up
+// calibration replaces such numbers where they are off, since only their ratios decide.
+struct LinkClass {
+  std::string_view name;
+  Link link;
+};
+constexpr std::array<LinkClass, 3> kLinks = {{
+    {"shared memory", {.alpha = 0.25e-6, .beta = 1 / 11e9}},
+    {"loopback", {.alpha = 12e-6, .beta = 1 / 2.5e9}},
+    {"network", {.alpha = 25e-6, .beta = 1 / 1.2e9}},
+}};
+constexpr const Link& kSharedMemory = kLinks[0].link;
+constexpr const Link& kLoopback = kLinks[1].link;
+constexpr const Link& kNetwork = kLinks[2].link;
+
+}  // namespace
+
+int cores_for(const World&) { return usable_cores(); }
+
+CostModel cost_model(const World& world) {
+  CostModel model;
+  // Shared with the closures: a CostModel is copied freely and outlives the World it was made from.
+  auto hosts = std::make_shared<const std::vector<std::string>>(world.host_ids);
+  const bool by_ucx = world.config.transport == "ucx";
+  const int local_size = world.local_size;
+  const int size = world.size;
+  model.link = [hosts, by_ucx, local_size, size](int from, int to) {
+    const bool together = (*hosts)[static_cast<size_t>(from)] == (*hosts)[static_cast<size_t>(to)];
+    if (together && !by_ucx) return kSharedMemory;
+    return local_size == size ? kLoopback : kNetwork;
+  };
+  model.node_of = [hosts](int rank) {
+    const auto first = std::find(hosts->begin(), hosts->end(), (*hosts)[static_cast<size_t>(rank)]);
+    return static_cast<int>(first - hosts->begin());
+  };
+  model.cores_per_node = cores_for(world);
+  model.reduce_beta = 1 / 12e9;
+  model.copy_beta = 1 / 11e9;
+  model.encode_beta = 1 / 15e9;
+  model.decode_beta = 1 / 18e9;
+  const bool crowded = local_size > model.cores_per_node;
+  model.round_overhead = crowded ? 1.5e-6 : 0.3e-6;
+  return model;
+}
+
+}  // namespace tern

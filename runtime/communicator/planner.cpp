@@ -1,0 +1,81 @@
+#include "runtime/communicator/planner.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "runtime/plan/registry.h"
+
+namespace tern {
+
+namespace {
+
+// Sizes with equal leading three bits decide alike.
+size_t size_class(size_t n_bytes) {
+  const int n_bits = std::bit_width(n_bytes);
+  if (n_bits <= 3) return n_bytes;
+  return n_bytes >> (n_bits - 3) << (n_bits - 3);
+}
+
+}  // namespace
+
+Planner::Planner(int rank, int n_ranks, CostModel model, AlgorithmRules rules, size_t segment_bytes)
+    : rank_(rank), n_ranks_(n_ranks), model_(std::move(model)), rules_(std::move(rules)), segment_bytes_(segment_bytes) {}
+
+Result<const Decision*> Planner::decide(const Shape& shape) {
+  // The training loop's and the benchmark's case: the same shape again.
+  if (last_ != nullptr && shape == last_shape_) return last_;
+  const std::string_view only =
+      shape.algorithm.empty() ? rules_.find(shape.collective, shape.n_bytes) : shape.algorithm;
+  const Key key{shape.collective, size_class(shape.n_bytes), shape.elt,        shape.root,
+                shape.codec.id,   shape.codec.k,             std::string(only)};
+  auto found = decisions_.find(key);
+  if (found == decisions_.end()) {
+    TERN_ASSIGN(Decision decision, choose(shape, only));
+    found = decisions_.emplace(key, decision).first;
+  }
+  last_ = &found->second;
+  last_shape_ = shape;
+  // The caller's text may go away; the key's copy stays.
+  if (!shape.algorithm.empty()) last_shape_.algorithm = std::get<std::string>(found->first);
+  return last_;
+}
+
+Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
+  const bool encoded = shape.codec.id != CodecId::kNone;
+  CandidateQuery query{.collective = shape.collective,
+                       .n_ranks = n_ranks_,
+                       .root = shape.root,
+                       .n_bytes = shape.n_bytes,
+                       .elt = shape.elt,
+                       .encoded = encoded,
+                       .only = only};
+  CostModel model = model_;
+  if (encoded) {
+    model.wire_ratio = info(shape.codec.id).bits_per_element(shape.codec) / (8 * static_cast<double>(shape.elt));
+  }
+  TERN_ASSIGN(const std::vector<Candidate> candidates, rank_candidates(query, model));
+  const Candidate& best = candidates.front();
+  TERN_ASSIGN(const Program* ready, program(query, *best.algorithm));
+  Decision decision;
+  decision.program = ready;
+  decision.algorithm = best.algorithm->name;
+  decision.segment_bytes = segment_bytes_ > 0 ? segment_bytes_ : best.segment_bytes;
+  decision.predicted_seconds = best.prediction.seconds;
+  const auto idx = static_cast<uint32_t>(best.algorithm - algorithms().data());
+  decision.fingerprint = idx << 6 | static_cast<uint32_t>(std::bit_width(decision.segment_bytes));
+  return decision;
+}
+
+Result<const Program*> Planner::program(const CandidateQuery& query, const Algorithm& algorithm) {
+  auto& slot = programs_[{query.collective, std::string(algorithm.name), query.root, query.encoded}];
+  if (slot == nullptr) {
+    TERN_ASSIGN(std::vector<Plan> plans, make_plans(query, algorithm));
+    const bool whole = std::any_of(plans.begin(), plans.end(), must_stay_whole);
+    slot = std::make_unique<Program>(compile(std::move(plans[static_cast<size_t>(rank_)])));
+    slot->cuts = !whole;
+  }
+  return slot.get();
+}
+
+}  // namespace tern

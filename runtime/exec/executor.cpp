@@ -1,0 +1,379 @@
+#include "runtime/exec/executor.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kernels/copy.h"
+#include "kernels/reduce.h"
+#include "runtime/exec/memory.h"
+#include "runtime/exec/waiter.h"
+
+namespace tern {
+
+// One call under way: the program's position, and where its chunks lie.
+class Executor::Run {
+ public:
+  Run(Executor& executor, const Call& call, CallCounters& counters)
+      : transport_(executor.transport_),
+        policy_(executor.policy_),
+        memory_(*executor.memory_),
+        rank_(executor.rank_),
+        call_(call),
+        program_(*call.program),
+        counters_(counters),
+        signature_(call.signature),
+        envelope_(pack(call.signature)),
+        elt_(size_of(call.signature.dtype)),
+        codec_(info(call.signature.codec.id)),
+        deadline_(Deadline::after(call.timeout)),
+        layout_(signature_.collective, program_.plan.n_chunks, signature_.count,
+                {.segment = program_.cuts ? call.segment : 0,
+                 .grain = program_.plan.encoded ? codec_.block : 64 / elt_}) {}
+
+  Status run() {
+    TERN_TRY(reserve());
+    const size_t n_rounds = program_.rounds.size();
+    // One slot more than the pipeline: the last slot's sends are awaited (and averages taken) there.
+    const size_t n_slots = layout_.n_segments() + n_rounds;
+    for (size_t slot = 0; slot < n_slots; ++slot) {
+      if (!run_slot(slot)) return failed();
+    }
+    return {};
+  }
+
+ private:
+  // Segments [first, last) are in the pipeline in this slot; segment s is in round slot - s.
+  struct Window {
+    size_t first;
+    size_t last;
+  };
+  Window window(size_t slot) const {
+    const size_t n_rounds = program_.rounds.size();
+    return {slot + 1 > n_rounds ? slot + 1 - n_rounds : 0, std::min(layout_.n_segments(), slot + 1)};
+  }
+
+  bool run_slot(size_t slot) {
+    const Window w = window(slot);
+    slot_ = slot;
+    // A transport that writes arriving bytes to their place at once must not do so while a peer still reads there.
+    const bool strict = transport_.writes_on_arrival();
+    if (strict && !finish_sends(slot)) return false;
+    memory_.start_slot();
+    for (size_t s = w.first; s < w.last; ++s) post_recvs(program_.rounds[slot - s], s);
+    for (size_t s = w.first; s < w.last; ++s) post_sends(program_.rounds[slot - s], s, slot);
+    if (!strict && !finish_sends(slot)) return false;
+    if (slot >= program_.rounds.size()) average(slot - program_.rounds.size());
+    int recv_base = 0;
+    for (size_t s = w.first; s < w.last; ++s) {
+      const Round& round = program_.rounds[slot - s];
+      if (!finish_round(round, s, recv_base)) return false;
+      recv_base += static_cast<int>(round.recvs.size());
+    }
+    return true;
+  }
+
+  // Grows scratch, wire and landing buffers to this call's shape.
+  Status reserve() {
+    const size_t n_rounds = program_.rounds.size();
+    depth_ = std::max<size_t>(1, std::min(layout_.n_segments(), n_rounds));
+    max_chunk_ = layout_.max_chunk();
+    wire_stride_ = program_.plan.encoded ? round_up(codec_.wire_bytes(signature_.codec, max_chunk_)) : 0;
+    const Memory::Shape shape{
+        .n_recvs = layout_.n_segments() == 1 ? most_recvs() : static_cast<size_t>(program_.max_recvs),
+        .n_sends = static_cast<size_t>(program_.max_sends),
+        .landing = landing_bytes(),
+        .scratch = depth_ * static_cast<size_t>(program_.plan.n_scratch) * round_up(max_chunk_ * elt_),
+        .wire = depth_ * static_cast<size_t>(program_.plan.n_wire) * wire_stride_};
+    return memory_.reserve(shape);
+  }
+
+  static size_t round_up(size_t n_bytes) { return (n_bytes + 63) / 64 * 64; }
+
+  size_t most_recvs() const {
+    size_t most = 0;
+    for (const Round& round : program_.rounds) most = std::max(most, round.recvs.size());
+    return most;
+  }
+
+  // Landing space is for payloads that only pass by; those of all rounds may be there at once when segments are piped.
+  size_t landing_bytes() const {
+    size_t most = 0;
+    size_t total = 0;
+    for (const Round& round : program_.rounds) {
+      size_t n_bytes = 0;
+      for (const PostedRecv& recv : round.recvs) {
+        if (recv.lands) continue;
+        const size_t n_elements = layout_.n_segments() == 1 ? layout_.range(recv.dst.chunk, recv.dst.n_chunks, 0).size()
+                                                            : max_chunk_ * static_cast<size_t>(recv.dst.n_chunks);
+        n_bytes += round_up(n_elements * elt_);
+      }
+      most = std::max(most, n_bytes);
+      total += n_bytes;
+    }
+    return layout_.n_segments() == 1 ? most : total;
+  }
+
+  Range range(const Ref& ref, size_t segment) const { return layout_.range(ref.chunk, ref.n_chunks, segment); }
+
+  std::byte* address(const Ref& ref, const Range& r, size_t segment) const {
+    switch (ref.buffer) {
+      case Buffer::kInput: {
+        const size_t base = signature_.collective == Collective::kAllGather ? own_begin() : 0;
+        // The plan never writes its input (verified), so the pointer may be shared with what is written.
+        return const_cast<std::byte*>(static_cast<const std::byte*>(call_.in)) + (r.begin - base) * elt_;  // NOLINT
+      }
+      case Buffer::kOutput: {
+        const size_t base = signature_.collective == Collective::kReduceScatter ? own_begin() : 0;
+        return static_cast<std::byte*>(call_.out) + (r.begin - base) * elt_;
+      }
+      case Buffer::kScratch:
+        return scratch(ref, r, segment);
+      case Buffer::kWire:
+        break;
+    }
+    return wire(ref.slot, segment);
+  }
+
+  // Places are chunks apart. Where runs of chunks move, they lie as close as in the vector itself.
+  std::byte* scratch(const Ref& ref, const Range& r, size_t segment) const {
+    const size_t stride = round_up(max_chunk_ * elt_);
+    std::byte* base = memory_.scratch() + (segment % depth_) * static_cast<size_t>(program_.plan.n_scratch) * stride;
+    if (!program_.moves_runs) return base + static_cast<size_t>(ref.slot) * stride;
+    return base + (r.begin - layout_.range(ref.chunk - ref.slot, 1, segment).begin) * elt_;
+  }
+
+  size_t own_begin() const {
+    const auto n_ranks = static_cast<size_t>(program_.plan.n_ranks);
+    return signature_.count / n_ranks * static_cast<size_t>(rank_);
+  }
+
+  std::byte* wire(int slot, size_t segment) const {
+    const size_t place = (segment % depth_) * static_cast<size_t>(program_.plan.n_wire) + static_cast<size_t>(slot);
+    return memory_.wire() + place * wire_stride_;
+  }
+
+  size_t wire_bytes(const Range& r) const { return codec_.wire_bytes(signature_.codec, r.size()); }
+
+  void post_recvs(const Round& round, size_t segment) {
+    for (const PostedRecv& posted : round.recvs) {
+      const Range r = range(posted.dst, segment);
+      RecvRequest& request = memory_.next_recv();
+      request.peer = posted.peer;
+      request.n_bytes = posted.encoded ? wire_bytes(r) : r.size() * elt_;
+      request.into = posted.lands ? address(posted.dst, r, segment) : memory_.land(round_up(request.n_bytes));
+      request.data = nullptr;
+      transport_.recv(request);
+    }
+  }
+
+  void post_sends(const Round& round, size_t segment, size_t slot) {
+    for (const Action& action : round.sends) {
+      const Range r = range(action.src, segment);
+      SendRequest& request = memory_.next_send(slot);
+      request.peer = action.peer;
+      request.data = address(action.src, r, segment);
+      request.n_bytes = action.wire >= 0 ? wire_bytes(r) : r.size() * elt_;
+      request.envelope = envelope_;
+      counters_.bytes_on_wire += request.n_bytes;
+      transport_.send(request);
+      if (transport_.poll(request) == Poll::kDone) memory_.drop_send(slot);
+    }
+  }
+
+  // The sends of the slot before.
+  bool finish_sends(size_t slot) {
+    if (slot == 0) return true;
+    for (SendRequest& request : memory_.sends(slot - 1)) {
+      if (!await(request)) return false;
+    }
+    memory_.clear_sends(slot - 1);
+    return true;
+  }
+
+  bool finish_round(const Round& round, size_t segment, int recv_base) {
+    for (const Action& action : round.work) {
+      const bool done = action.kind == ActionKind::kCombine ? combine(action, segment, recv_base)
+                                                            : codec_work(action, segment, recv_base);
+      if (!done) return false;
+    }
+    return true;
+  }
+
+  bool combine(const Action& action, size_t segment, int recv_base) {
+    const Range r = range(action.dst, segment);
+    std::byte* dst = address(action.dst, r, segment);
+    const std::span<const Operand> operands(&program_.operands[static_cast<size_t>(action.first_operand)],
+                                            static_cast<size_t>(action.n_operands));
+    memory_.sources.clear();
+    for (const Operand& operand : operands) {
+      if (operand.recv_idx < 0) {
+        memory_.sources.push_back(address(operand.local, r, segment));
+        continue;
+      }
+      RecvRequest& request = memory_.recv(recv_base + operand.recv_idx);
+      if (!arrived(request)) return false;
+      memory_.sources.push_back(request.data);
+    }
+    if (operands.size() == 1) {
+      if (memory_.sources[0] != dst) copy(dst, memory_.sources[0], r.size() * elt_);
+    } else {
+      reduce(signature_.dtype, signature_.op, dst, memory_.sources, r.size());
+    }
+    for (const Operand& operand : operands) {
+      if (operand.recv_idx >= 0) transport_.release(memory_.recv(recv_base + operand.recv_idx));
+    }
+    return true;
+  }
+
+  bool codec_work(const Action& action, size_t segment, int recv_base) {
+    if (action.kind == ActionKind::kEncode) {
+      encode(action, segment);
+      return true;
+    }
+    RecvRequest* request = action.recv_idx >= 0 ? &memory_.recv(recv_base + action.recv_idx) : nullptr;
+    if (request != nullptr && !arrived(*request)) return false;
+    if (action.kind == ActionKind::kKeepWire) {
+      std::byte* place = wire(action.wire, segment);
+      if (request->data != place) copy(place, request->data, request->n_bytes);
+      transport_.release(*request);
+      return true;
+    }
+    return decode(action, segment, request);
+  }
+
+  void encode(const Action& action, size_t segment) {
+    const Range r = range(action.src, segment);
+    std::byte* src = address(action.src, r, segment);
+    // A chunk encoded from elsewhere than the input is an owner's finished sum: averages are taken before it travels.
+    if (action.src.buffer != Buffer::kInput && signature_.op == Op::kAvg) {
+      tern::average(signature_.dtype, src, program_.plan.n_ranks, r.size());
+    }
+    WireTag tag = call_.tag;
+    tag.element_offset = r.begin;
+    const EncodeStats stats = codec_.encode({.in = {reinterpret_cast<const float*>(src), r.size()},
+                                             .residual = residual_at(r.begin),
+                                             .wire = wire(action.wire, segment),
+                                             .spec = signature_.codec,
+                                             .tag = tag});
+    counters_.non_finite |= stats.non_finite;
+    counters_.n_saturated += stats.n_saturated;
+  }
+
+  float* residual_at(size_t element) const {
+    const bool used = call_.residual != nullptr && codec_.residual != ResidualUse::kNone;
+    return used ? call_.residual + element : nullptr;
+  }
+
+  bool decode(const Action& action, size_t segment, RecvRequest* request) {
+    const Range r = range(action.dst, segment);
+    const auto* bytes = request != nullptr ? static_cast<const std::byte*>(request->data) : wire(action.wire, segment);
+    if (request != nullptr) {
+      WireTag tag = call_.tag;
+      tag.element_offset = r.begin;
+      const Status header =
+          check_header(bytes, request->n_bytes, signature_.codec, tag, r.size(), request->peer);
+      if (!header.ok()) return fail(header.error());
+    }
+    const std::span<float> out(reinterpret_cast<float*>(address(action.dst, r, segment)), r.size());
+    if (action.kind == ActionKind::kDecode) {
+      codec_.decode(signature_.codec, bytes, out);
+    } else {
+      codec_.decode_accumulate(signature_.codec, bytes, out);
+    }
+    if (request != nullptr) transport_.release(*request);
+    return true;
+  }
+
+  // Dense averages, and those of an encoded reduce_scatter, are taken when the segment is complete and nobody reads it.
+  void average(size_t segment) {
+    const bool was_encoded = program_.plan.encoded && signature_.collective == Collective::kAllReduce;
+    if (signature_.op != Op::kAvg || was_encoded || program_.plan.n_ranks == 1) return;
+    Ref own{.buffer = Buffer::kOutput, .chunk = 0, .n_chunks = static_cast<int16_t>(program_.plan.n_chunks)};
+    if (signature_.collective == Collective::kReduceScatter) {
+      const int per_rank = program_.plan.n_chunks / program_.plan.n_ranks;
+      for (int i = 0; i < per_rank; ++i) {
+        own.chunk = static_cast<int16_t>(rank_ * per_rank + i);
+        own.n_chunks = 1;
+        average_chunk(own, segment);
+      }
+      return;
+    }
+    average_chunk(own, segment);
+  }
+
+  void average_chunk(const Ref& own, size_t segment) {
+    const Range r = range(own, segment);
+    tern::average(signature_.dtype, address(own, r, segment), program_.plan.n_ranks, r.size());
+  }
+
+  // Waits for a message and looks whether it is of this call.
+  bool arrived(RecvRequest& request) {
+    const size_t expected = request.n_bytes;
+    if (!await(request)) return false;
+    if (request.envelope == envelope_ && request.data != nullptr) [[likely]] return true;
+    if (request.envelope == envelope_ && expected == 0) return true;
+    return fail(mismatch_error(signature_, rank_, unpack(request.envelope), request.peer));
+  }
+
+  template <class Request>
+  bool await(Request& request) {
+    Poll poll = transport_.poll(request);
+    if (poll == Poll::kDone) [[likely]] return true;
+    Waiter waiter(transport_, policy_, deadline_);
+    while (poll == Poll::kPending) {
+      if (!waiter.step()) return fail(timeout_error(request.peer));
+      // A send that the transport could not take yet may be what the awaited peer itself waits for.
+      if (waiter.idle() && !progress_sends()) break;
+      poll = transport_.poll(request);
+    }
+    return poll == Poll::kDone || fail(transport_.failure());
+  }
+
+  bool progress_sends() {
+    return memory_.each_pending_send(slot_, [&](SendRequest& request) { return transport_.poll(request) != Poll::kFailed; });
+  }
+
+  Error timeout_error(int peer) const {
+    return error_at(peer, Code::kTimeout, "{} on rank {}: rank {} did not take part within {:.3g} s",
+                    to_string(signature_), rank_, peer, call_.timeout.count());
+  }
+
+  bool fail(const Error& error) {
+    error_ = error;
+    return false;
+  }
+
+  Status failed() {
+    transport_.abort(*error_);
+    return *error_;
+  }
+
+  Transport& transport_;
+  const WaitPolicy& policy_;
+  Memory& memory_;
+  const int rank_;
+  const Call& call_;
+  const Program& program_;
+  CallCounters& counters_;
+  const Signature signature_;
+  const Envelope envelope_;
+  const size_t elt_;
+  const CodecInfo& codec_;
+  const Deadline deadline_;
+  const Layout layout_;
+  size_t slot_ = 0;
+  size_t depth_ = 1;
+  size_t max_chunk_ = 0;
+  size_t wire_stride_ = 0;
+  std::optional<Error> error_;
+};
+
+Executor::Executor(Transport& transport, Heap& heap, int rank, WaitPolicy policy)
+    : transport_(transport), rank_(rank), policy_(policy), memory_(std::make_unique<Memory>(heap)) {}
+
+Executor::~Executor() = default;
+
+Status Executor::run(const Call& call, CallCounters& counters) { return Run(*this, call, counters).run(); }
+
+}  // namespace tern

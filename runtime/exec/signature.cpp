@@ -1,0 +1,88 @@
+#include "runtime/exec/signature.h"
+
+#include <bit>
+
+namespace tern {
+
+namespace {
+
+constexpr int kSequenceBits = 20, kCollectiveBits = 4, kDtypeBits = 4, kOpBits = 4, kCodecBits = 8, kRootBits = 12,
+              kPlanBits = 12;
+static_assert(kSequenceBits + kCollectiveBits + kDtypeBits + kOpBits + kCodecBits + kRootBits + kPlanBits == 64);
+
+constexpr uint64_t mask(int n_bits) { return (uint64_t{1} << n_bits) - 1; }
+
+// topk's k is a power of two between 16 and 128: four bits of exponent beside four bits of id.
+uint64_t codec_bits(const CodecSpec& spec) {
+  const auto exponent = static_cast<uint64_t>(std::countr_zero(static_cast<uint32_t>(spec.k)));
+  return static_cast<uint64_t>(spec.id) | (exponent & 0xF) << 4;
+}
+
+CodecSpec codec_from(uint64_t bits) {
+  CodecSpec spec;
+  spec.id = static_cast<CodecId>(bits & 0xF);
+  spec.k = 1 << (bits >> 4);
+  return spec;
+}
+
+}  // namespace
+
+Envelope pack(const Signature& s) {
+  uint64_t call = 0;
+  int at = 0;
+  const auto put = [&](uint64_t value, int n_bits) {
+    call |= (value & mask(n_bits)) << at;
+    at += n_bits;
+  };
+  put(s.sequence, kSequenceBits);
+  put(static_cast<uint64_t>(s.collective), kCollectiveBits);
+  put(static_cast<uint64_t>(s.dtype), kDtypeBits);
+  put(static_cast<uint64_t>(s.op), kOpBits);
+  put(codec_bits(s.codec), kCodecBits);
+  put(static_cast<uint64_t>(s.root), kRootBits);
+  put(s.plan, kPlanBits);
+  return {call, s.count};
+}
+
+Signature unpack(const Envelope& envelope) {
+  uint64_t rest = envelope.call;
+  const auto take = [&](int n_bits) {
+    const uint64_t value = rest & mask(n_bits);
+    rest >>= n_bits;
+    return value;
+  };
+  Signature s;
+  s.sequence = static_cast<uint32_t>(take(kSequenceBits));
+  s.collective = static_cast<Collective>(take(kCollectiveBits));
+  s.dtype = static_cast<Dtype>(take(kDtypeBits));
+  s.op = static_cast<Op>(take(kOpBits));
+  s.codec = codec_from(take(kCodecBits));
+  s.root = static_cast<int>(take(kRootBits));
+  s.plan = static_cast<uint32_t>(take(kPlanBits));
+  s.count = envelope.count;
+  return s;
+}
+
+std::string to_string(const Signature& s) {
+  const std::string head = fmt::format("{} #{}", name(s.collective), s.sequence);
+  if (s.collective == Collective::kBarrier) return head;
+  if (s.collective == Collective::kBroadcast) {
+    return fmt::format("{} ({}, {} elements, root {})", head, name(s.dtype), s.count, s.root);
+  }
+  if (s.collective == Collective::kAllGather) {
+    return fmt::format("{} ({}, {} elements)", head, name(s.dtype), s.count);
+  }
+  return fmt::format("{} ({}, {}, {} elements, codec {})", head, name(s.dtype), name(s.op), s.count,
+                     to_string(s.codec));
+}
+
+Error mismatch_error(const Signature& mine, int rank, const Signature& theirs, int peer) {
+  std::string detail;
+  if (mine.plan != theirs.plan && to_string(mine) == to_string(theirs)) {
+    detail = " with another algorithm or segment size (TERN_ALGORITHM and TERN_SEGMENT_BYTES must be equal on all ranks)";
+  }
+  return error_at(peer, Code::kMismatch, "ranks called different collectives: rank {} called {}, rank {} called {}{}",
+                  rank, to_string(mine), peer, to_string(theirs), detail);
+}
+
+}  // namespace tern

@@ -1,0 +1,76 @@
+// Waiting that fits the machine: poll, then yield, then sleep until the transport rings.
+#pragma once
+
+#include <sched.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/exec/executor.h"
+#include "runtime/transport/transport.h"
+
+namespace tern {
+
+/// One wait. step() is called after each poll that found nothing; false when the deadline passed.
+class Waiter {
+ public:
+  Waiter(Transport& transport, const WaitPolicy& policy, const Deadline& deadline)
+      : transport_(transport), policy_(policy), deadline_(deadline) {}
+
+  /// True when the caller should also progress what it does not wait for itself (pending sends).
+  bool idle() const { return n_ > kPolls; }
+
+  bool step() {
+    if (++n_ <= kPolls && policy_.spin > Clock::duration::zero()) {
+      pause();
+      return true;
+    }
+    // The clock is read once per kPolls polls while spinning, and at each yield, which costs far more than that.
+    if (start_ == Clock::time_point()) start_ = Clock::now();
+    const auto waited = Clock::now() - start_;
+    if (waited < policy_.spin) {
+      for (int i = 0; i < kPausesPerLook; ++i) pause();
+      return true;
+    }
+    if (waited < policy_.spin + policy_.yield) {
+      sched_yield();
+      return true;
+    }
+    return sleep();
+  }
+
+ private:
+  static constexpr int kPolls = 200;
+  static constexpr int kPausesPerLook = 4;
+  // Upper bound of one sleep: lost peers and deadlines are noticed at this pace.
+  static constexpr std::chrono::milliseconds kSlice{20};
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  // Arms first and sleeps at the next step only, so that the caller polls once between the two: no wake-up is lost.
+  bool sleep() {
+    if (!armed_) {
+      token_ = transport_.arm();
+      armed_ = true;
+      return true;
+    }
+    armed_ = false;
+    if (deadline_.passed()) return false;
+    transport_.sleep(token_, std::min<Clock::duration>(deadline_.left(), kSlice));
+    return true;
+  }
+
+  Transport& transport_;
+  const WaitPolicy& policy_;
+  const Deadline& deadline_;
+  int n_ = 0;
+  Clock::time_point start_;
+  bool armed_ = false;
+  uint64_t token_ = 0;
+};
+
+}  // namespace tern

@@ -1,0 +1,223 @@
+// Every codec inside reduce_scatter and all_reduce: identical bytes on all ranks, bounded error, nothing lost with a residual.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <random>
+
+#include "runtime/codec/codec.h"
+#include "tests/ranks.h"
+
+namespace tern {
+namespace {
+
+using testing::on_ranks;
+using testing::quick_config;
+
+std::vector<float> gradient(int rank, size_t n, uint32_t step = 0) {
+  std::mt19937 random(1000 * step + static_cast<uint32_t>(rank));
+  std::normal_distribution<float> normal(0, 1e-3F);
+  std::vector<float> g(n);
+  for (float& x : g) x = normal(random);
+  return g;
+}
+
+std::vector<double> exact_sum(int n_ranks, size_t n, uint32_t step = 0) {
+  std::vector<double> sum(n);
+  for (int r = 0; r < n_ranks; ++r) {
+    const auto g = gradient(r, n, step);
+    for (size_t i = 0; i < n; ++i) sum[i] += static_cast<double>(g[i]);
+  }
+  return sum;
+}
+
+// |estimate - sum|^2 / |sum|^2
+double vnmse(std::span<const float> estimate, std::span<const double> sum) {
+  double error = 0;
+  double energy = 0;
+  for (size_t i = 0; i < sum.size(); ++i) {
+    const double e = static_cast<double>(estimate[i]) - sum[i];
+    error += e * e;
+    energy += sum[i] * sum[i];
+  }
+  return energy > 0 ? error / energy : error;
+}
+
+// Generous against CODECS' figures for one quantisation per level; a second quantisation per hop would break them.
+double most_error(CodecId codec) { return codec == CodecId::kTopk ? 1.0 : 2e-4; }
+
+struct Shape {
+  int n_ranks;
+  size_t n;
+  size_t segment;
+};
+constexpr Shape kShapes[] = {{1, 1000, 0},   {2, 1, 0},        {2, 4097, 0},         {3, 127, 0},        {3, 100003, 0},
+                             {4, 65536, 0},  {4, 100003, 512}, {5, 40000, 16384},    {8, 33333, 0},      {17, 20011, 0}};
+
+template <class Visit>
+void each_lossy(const Visit& visit) {
+  for (const CodecInfo& codec : codecs()) {
+    if (codec.id == CodecId::kNone) continue;
+    for (const Shape& shape : kShapes) {
+      SCOPED_TRACE(fmt::format("{} p={} n={} segment={}", codec.name, shape.n_ranks, shape.n, shape.segment));
+      visit(codec, shape);
+    }
+  }
+}
+
+TEST(CodecCollectives, AllReduceGivesAllRanksTheSameBytesWithinTheCodecsError) {
+  each_lossy([](const CodecInfo& codec, const Shape& shape) {
+    Config config = quick_config();
+    config.segment_bytes = shape.segment;
+    std::vector<std::vector<float>> outs(static_cast<size_t>(shape.n_ranks));
+    on_ranks(shape.n_ranks, config, [&](Communicator& comm) {
+      const auto in = gradient(comm.rank(), shape.n);
+      std::vector<float> out(shape.n);
+      std::vector<float> residual(shape.n);
+      const Status status = comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kSum,
+                                            {.codec = CodecSpec{.id = codec.id}, .residual = residual.data()});
+      ASSERT_TRUE(status.ok()) << status.error().to_string();
+      outs[static_cast<size_t>(comm.rank())] = std::move(out);
+    });
+    const auto sum = exact_sum(shape.n_ranks, shape.n);
+    for (const auto& out : outs) {
+      ASSERT_EQ(out.size(), shape.n);
+      EXPECT_EQ(std::memcmp(out.data(), outs[0].data(), shape.n * sizeof(float)), 0);
+    }
+    EXPECT_LE(vnmse(outs[0], sum), most_error(codec.id));
+  });
+}
+
+TEST(CodecCollectives, ReduceScatterGivesEachOwnerItsSumWithinTheCodecsErrorInPlaceToo) {
+  each_lossy([](const CodecInfo& codec, const Shape& shape) {
+    for (const bool in_place : {false, true}) {
+      const size_t whole = shape.n * static_cast<size_t>(shape.n_ranks);
+      const auto sum = exact_sum(shape.n_ranks, whole);
+      Config config = quick_config();
+      config.segment_bytes = shape.segment;
+      on_ranks(shape.n_ranks, config, [&](Communicator& comm) {
+        auto in = gradient(comm.rank(), whole);
+        std::vector<float> apart(shape.n);
+        std::vector<float> residual(whole);
+        const size_t first = shape.n * static_cast<size_t>(comm.rank());
+        const std::span<float> out = in_place ? std::span<float>(in).subspan(first, shape.n) : std::span<float>(apart);
+        const Status status = comm.reduce_scatter(std::span<const float>(in), out, Op::kSum,
+                                                  {.codec = CodecSpec{.id = codec.id}, .residual = residual.data()});
+        ASSERT_TRUE(status.ok()) << status.error().to_string();
+        EXPECT_LE(vnmse(out, std::span<const double>(sum).subspan(first, shape.n)), most_error(codec.id));
+      });
+    }
+  });
+}
+
+TEST(CodecCollectives, WhatIsNotSentStaysInTheResidual) {
+  constexpr int kRanks = 3;
+  constexpr size_t kN = 30011;
+  constexpr uint32_t kSteps = 20;
+  for (const CodecInfo& codec : codecs()) {
+    if (codec.residual == ResidualUse::kNone) continue;
+    SCOPED_TRACE(codec.name);
+    std::vector<double> balance(kN);  // sum of gradients - sum of what arrived - residuals
+    std::mutex mutex;
+    on_ranks(kRanks, quick_config(), [&](Communicator& comm) {
+      std::vector<float> residual(kN);
+      std::vector<double> mine(kN);
+      for (uint32_t step = 0; step < kSteps; ++step) {
+        const auto in = gradient(comm.rank(), kN, step);
+        std::vector<float> out(kN);
+        const Status status = comm.all_reduce(
+            std::span<const float>(in), std::span<float>(out), Op::kSum,
+            {.codec = CodecSpec{.id = codec.id}, .residual = residual.data(), .step = step});
+        ASSERT_TRUE(status.ok()) << status.error().to_string();
+        for (size_t i = 0; i < kN; ++i) {
+          mine[i] += static_cast<double>(in[i]) - (comm.rank() == 0 ? static_cast<double>(out[i]) : 0.0);
+        }
+      }
+      const std::lock_guard lock(mutex);
+      for (size_t i = 0; i < kN; ++i) balance[i] += mine[i] - static_cast<double>(residual[i]);
+    });
+    for (size_t i = 0; i < kN; ++i) ASSERT_NEAR(balance[i], 0, 2e-6) << codec.name << " element " << i;
+  }
+}
+
+TEST(CodecCollectives, AveragesAreSumsDividedOnce) {
+  on_ranks(4, quick_config(), [&](Communicator& comm) {
+    constexpr size_t kN = 5000;
+    const auto in = gradient(comm.rank(), kN);
+    auto sum = exact_sum(4, kN);
+    for (double& x : sum) x /= 4;
+    std::vector<float> out(kN);
+    ASSERT_TRUE(comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kAvg,
+                                {.codec = CodecSpec{.id = CodecId::kQ8}})
+                    .ok());
+    EXPECT_LE(vnmse(out, sum), most_error(CodecId::kQ8));
+    std::vector<float> share(kN / 4);
+    ASSERT_TRUE(comm.reduce_scatter(std::span<const float>(in), std::span<float>(share), Op::kAvg,
+                                    {.codec = CodecSpec{.id = CodecId::kQ8}})
+                    .ok());
+    EXPECT_LE(vnmse(share, std::span<const double>(sum).subspan(share.size() * static_cast<size_t>(comm.rank()),
+                                                                share.size())),
+              most_error(CodecId::kQ8));
+  });
+}
+
+TEST(CodecCollectives, BytesOnTheWireAreWithinTwoPercentOfTheFormat) {
+  for (const CodecInfo& codec : codecs()) {
+    if (codec.id == CodecId::kNone) continue;
+    on_ranks(4, quick_config(), [&](Communicator& comm) {
+      const size_t n = size_t{1} << 20;
+      const std::vector<float> in = gradient(comm.rank(), n);
+      std::vector<float> out(n / 4);
+      std::vector<float> residual(n);
+      const CodecSpec spec{.id = codec.id};
+      ASSERT_TRUE(comm.reduce_scatter(std::span<const float>(in), std::span<float>(out), Op::kSum,
+                                      {.codec = spec, .residual = residual.data()})
+                      .ok());
+      const double formula = static_cast<double>(n) * 3 / 4 * codec.bits_per_element(spec) / 8;
+      EXPECT_NEAR(static_cast<double>(comm.last_report().bytes_on_wire) / formula, 1, 0.02) << codec.name;
+    });
+  }
+}
+
+TEST(CodecCollectives, ANonFiniteElementReachesAllRanksAndIsReported) {
+  std::vector<std::vector<float>> outs(3);
+  std::vector<char> flags(3);
+  on_ranks(3, quick_config(), [&](Communicator& comm) {
+    std::vector<float> in = gradient(comm.rank(), 3000);
+    if (comm.rank() == 1) in[700] = std::numeric_limits<float>::infinity();
+    std::vector<float> out(in.size());
+    ASSERT_TRUE(comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kSum,
+                                {.codec = CodecSpec{.id = CodecId::kQ8}})
+                    .ok());
+    outs[static_cast<size_t>(comm.rank())] = out;
+    flags[static_cast<size_t>(comm.rank())] = comm.last_report().non_finite ? 1 : 0;
+  });
+  for (const auto& out : outs) EXPECT_TRUE(std::isnan(out[700]));
+  EXPECT_TRUE(std::isfinite(outs[0][2999]));
+  EXPECT_EQ(flags[1] + flags[0] + flags[2] > 0, true);
+}
+
+TEST(CodecCollectives, WhatACodecCannotDoIsRefusedBeforeAnythingIsSent) {
+  on_ranks(2, quick_config(), [](Communicator& comm) {
+    std::vector<float> x(100);
+    std::vector<int32_t> whole(100);
+    const Status integer = comm.all_reduce(std::span<const int32_t>(whole), std::span<int32_t>(whole), Op::kSum,
+                                           {.codec = CodecSpec{.id = CodecId::kQ8}});
+    ASSERT_FALSE(integer.ok());
+    EXPECT_EQ(integer.error().code, Code::kUnsupported);
+    const Status most = comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kMax,
+                                        {.codec = CodecSpec{.id = CodecId::kQ8}});
+    ASSERT_FALSE(most.ok());
+    EXPECT_EQ(most.error().code, Code::kUnsupported);
+    const Status biased = comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum,
+                                          {.codec = CodecSpec{.id = CodecId::kTopk}});
+    ASSERT_FALSE(biased.ok());
+    EXPECT_EQ(biased.error().code, Code::kInvalidArgument);
+    EXPECT_NE(biased.error().message.find("residual"), std::string::npos);
+    EXPECT_TRUE(comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum).ok());
+  });
+}
+
+}  // namespace
+}  // namespace tern

@@ -1,0 +1,217 @@
+// Every algorithm on every collective, world size, count, element type and operator, in place and out of place.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/plan/registry.h"
+#include "tests/ranks.h"
+#include "tests/runtime/communicator/elements.h"
+
+namespace tern {
+namespace {
+
+using testing::expected;
+using testing::input;
+using testing::load;
+using testing::on_ranks;
+using testing::quick_config;
+using testing::store;
+
+struct Case {
+  Collective collective;
+  std::string_view algorithm;
+  size_t n;  ///< elements per rank of the smaller buffer
+  Dtype dtype;
+  Op op;
+  bool in_place;
+  bool shared;  ///< buffers from allocate()
+
+  std::string text(const Communicator& comm) const {
+    return fmt::format("{} {} p={} n={} {} {} {} {} rank {}", name(collective), algorithm, comm.size(), n, name(dtype),
+                       name(op), in_place ? "in place" : "out of place", shared ? "shared" : "plain", comm.rank());
+  }
+};
+
+// A buffer of plain or shared memory, guarded by 64 canary bytes at the end.
+class Guarded {
+ public:
+  Guarded(Communicator& comm, size_t n_bytes, bool shared) : n_bytes_(n_bytes) {
+    if (shared) {
+      auto memory = comm.allocate(n_bytes + kGuard);
+      TERN_CHECK(memory.ok());
+      allocation_ = std::move(*memory);
+      data_ = static_cast<std::byte*>(allocation_.data());
+    } else {
+      // One element off any alignment but the element's own.
+      plain_.resize(n_bytes + kGuard + 8);
+      data_ = plain_.data() + 8;
+    }
+    std::memset(data_, 0x5A, n_bytes + kGuard);
+  }
+  std::byte* data() const { return data_; }
+  bool intact() const {
+    return std::all_of(data_ + n_bytes_, data_ + n_bytes_ + kGuard, [](std::byte b) { return b == std::byte{0x5A}; });
+  }
+
+ private:
+  static constexpr size_t kGuard = 64;
+  size_t n_bytes_;
+  Allocation allocation_;
+  std::vector<std::byte> plain_;
+  std::byte* data_ = nullptr;
+};
+
+void run_all_reduce(Communicator& comm, const Case& c) {
+  const size_t n_bytes = c.n * size_of(c.dtype);
+  Guarded in(comm, n_bytes, c.shared);
+  Guarded out(comm, n_bytes, c.shared);
+  std::byte* source = c.in_place ? out.data() : in.data();
+  for (size_t i = 0; i < c.n; ++i) store(source, i, c.dtype, input(comm.rank(), i, c.op, comm.size()));
+  const Status status = comm.all_reduce({source, c.n, c.dtype}, {out.data(), c.n, c.dtype}, c.op,
+                                        {.algorithm = c.algorithm});
+  ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
+  ASSERT_TRUE(out.intact()) << c.text(comm);
+  for (size_t i = 0; i < c.n; ++i) {
+    ASSERT_EQ(load(out.data(), i, c.dtype), expected(i, c.op, comm.size())) << c.text(comm) << " element " << i;
+  }
+}
+
+void run_reduce_scatter(Communicator& comm, const Case& c) {
+  const size_t whole = c.n * static_cast<size_t>(comm.size());
+  const size_t first = c.n * static_cast<size_t>(comm.rank());
+  const size_t elt = size_of(c.dtype);
+  Guarded in(comm, whole * elt, c.shared);
+  Guarded apart(comm, c.n * elt, c.shared);
+  for (size_t i = 0; i < whole; ++i) store(in.data(), i, c.dtype, input(comm.rank(), i, c.op, comm.size()));
+  std::byte* out = c.in_place ? in.data() + first * elt : apart.data();
+  const Status status = comm.reduce_scatter({in.data(), whole, c.dtype}, {out, c.n, c.dtype}, c.op,
+                                            {.algorithm = c.algorithm});
+  ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
+  ASSERT_TRUE(in.intact() && apart.intact()) << c.text(comm);
+  for (size_t i = 0; i < c.n; ++i) {
+    ASSERT_EQ(load(out, i, c.dtype), expected(first + i, c.op, comm.size())) << c.text(comm) << " element " << i;
+  }
+}
+
+void run_all_gather(Communicator& comm, const Case& c) {
+  const size_t elt = size_of(c.dtype);
+  const auto ranks = static_cast<size_t>(comm.size());
+  Guarded out(comm, c.n * ranks * elt, c.shared);
+  Guarded apart(comm, c.n * elt, c.shared);
+  std::byte* in = c.in_place ? out.data() + c.n * static_cast<size_t>(comm.rank()) * elt : apart.data();
+  for (size_t i = 0; i < c.n; ++i) store(in, i, c.dtype, input(comm.rank(), i, Op::kSum, comm.size()));
+  const Status status =
+      comm.all_gather({in, c.n, c.dtype}, {out.data(), c.n * ranks, c.dtype}, {.algorithm = c.algorithm});
+  ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
+  ASSERT_TRUE(out.intact()) << c.text(comm);
+  for (size_t i = 0; i < c.n * ranks; ++i) {
+    ASSERT_EQ(load(out.data(), i, c.dtype), input(static_cast<int>(i / c.n), i % c.n, Op::kSum, comm.size()))
+        << c.text(comm) << " element " << i;
+  }
+}
+
+void run_broadcast(Communicator& comm, const Case& c) {
+  for (const int root : {0, comm.size() / 2, comm.size() - 1}) {
+    Guarded data(comm, c.n * size_of(c.dtype), c.shared);
+    for (size_t i = 0; i < c.n; ++i) store(data.data(), i, c.dtype, input(comm.rank(), i, Op::kSum, comm.size()));
+    const Status status = comm.broadcast({data.data(), c.n, c.dtype}, root, {.algorithm = c.algorithm});
+    ASSERT_TRUE(status.ok()) << c.text(comm) << " root " << root << ": " << status.error().to_string();
+    ASSERT_TRUE(data.intact()) << c.text(comm);
+    for (size_t i = 0; i < c.n; ++i) {
+      ASSERT_EQ(load(data.data(), i, c.dtype), input(root, i, Op::kSum, comm.size()))
+          << c.text(comm) << " root " << root << " element " << i;
+    }
+  }
+}
+
+void run(Communicator& comm, const Case& c) {
+  switch (c.collective) {
+    case Collective::kAllReduce: return run_all_reduce(comm, c);
+    case Collective::kReduceScatter: return run_reduce_scatter(comm, c);
+    case Collective::kAllGather: return run_all_gather(comm, c);
+    case Collective::kBroadcast: return run_broadcast(comm, c);
+    case Collective::kBarrier: {
+      const Status status = comm.barrier({.algorithm = c.algorithm});
+      ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
+    }
+  }
+}
+
+// Element types and operators take turns over the cases, so that each algorithm meets each of them at many counts.
+template <class Visit>
+void each_case(int n_ranks, const Visit& visit) {
+  const auto p = static_cast<size_t>(n_ranks);
+  size_t turn = 0;
+  for (const Algorithm& algorithm : algorithms()) {
+    for (int c = 0; c < kNumCollectives; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      if (!algorithm.supports(collective, n_ranks)) continue;
+      for (const size_t n : {size_t{0}, size_t{1}, p - 1, p, p + 1, size_t{1000}}) {
+        for (const bool in_place : {false, true}) {
+          visit(Case{collective, algorithm.name, n, kDtypes[turn % kDtypes.size()].dtype,
+                     static_cast<Op>(turn % kOpNames.size()), in_place, turn % 3 == 0});
+          ++turn;
+        }
+      }
+    }
+  }
+}
+
+void run_all_cases(int n_ranks, const Config& config) {
+  on_ranks(n_ranks, config, [&](Communicator& comm) {
+    each_case(comm.size(), [&](const Case& c) {
+      if (!::testing::Test::HasFatalFailure()) run(comm, c);
+    });
+  });
+}
+
+class CollectivesOfWorld : public ::testing::TestWithParam<int> {};
+
+TEST_P(CollectivesOfWorld, GiveTheExactResultWithEveryAlgorithm) { run_all_cases(GetParam(), quick_config()); }
+
+TEST_P(CollectivesOfWorld, GiveTheExactResultWhenCutInSegments) {
+  Config config = quick_config();
+  config.segment_bytes = 256;
+  run_all_cases(GetParam(), config);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOfWorld,
+                         ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 32));
+
+class CollectivesOverUcx : public ::testing::TestWithParam<int> {};
+
+TEST_P(CollectivesOverUcx, GiveTheExactResultWithEveryAlgorithm) {
+  Config config = quick_config();
+  config.transport = "ucx";
+  run_all_cases(GetParam(), config);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOverUcx, ::testing::Values(2, 3, 5));
+
+class CollectivesOverFaultyLinks : public ::testing::TestWithParam<int> {};
+
+TEST_P(CollectivesOverFaultyLinks, GiveTheExactResultWhenMessagesAreDelayed) {
+  Config config = quick_config();
+  config.faults = "seed=11,delay=0.2";
+  run_all_cases(GetParam(), config);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOverFaultyLinks, ::testing::Values(2, 3, 4, 7));
+
+TEST(LargeCollectives, GiveTheExactResultInOneMessageAndInSegments) {
+  on_ranks(3, quick_config(), [](Communicator& comm) {
+    for (const Algorithm& algorithm : algorithms()) {
+      for (int c = 0; c < kNumCollectives; ++c) {
+        const auto collective = static_cast<Collective>(c);
+        if (!algorithm.supports(collective, comm.size())) continue;
+        for (const bool shared : {false, true}) {
+          run(comm, {collective, algorithm.name, 700001, Dtype::kFloat32, Op::kSum, false, shared});
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tern

@@ -1,0 +1,119 @@
+// Wrong calls, ranks that disagree, ranks that stay away, aborts: an error that says what happened, never a hang.
+#include <gtest/gtest.h>
+
+#include "tests/ranks.h"
+
+namespace tern {
+namespace {
+
+using testing::on_ranks;
+using testing::quick_config;
+
+TEST(WrongCalls, AreRefusedAndTheCommunicatorGoesOn) {
+  on_ranks(2, quick_config(), [](Communicator& comm) {
+    std::vector<float> x(10);
+    std::vector<float> y(11);
+    const auto refused = [](const Status& status) {
+      return !status.ok() && status.error().code == Code::kInvalidArgument;
+    };
+    EXPECT_TRUE(refused(comm.all_reduce(std::span<const float>(x), std::span<float>(y), Op::kSum)));
+    EXPECT_TRUE(refused(comm.all_reduce({nullptr, 10, Dtype::kFloat32}, {x.data(), 10, Dtype::kFloat32}, Op::kSum)));
+    EXPECT_TRUE(refused(comm.all_reduce({x.data(), 9, Dtype::kFloat32}, {x.data() + 1, 9, Dtype::kFloat32}, Op::kSum)));
+    EXPECT_TRUE(refused(comm.all_reduce({x.data(), 10, Dtype::kFloat32}, {y.data(), 10, Dtype::kInt32}, Op::kSum)));
+    EXPECT_TRUE(refused(comm.reduce_scatter(std::span<const float>(x), std::span<float>(y), Op::kSum)));
+    EXPECT_TRUE(refused(comm.all_gather(std::span<const float>(x), std::span<float>(y))));
+    EXPECT_TRUE(refused(comm.broadcast(std::span<float>(x), 2)));
+    EXPECT_TRUE(refused(comm.broadcast(std::span<float>(x), -1)));
+    EXPECT_TRUE(refused(comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum,
+                                        {.algorithm = "no such algorithm"})));
+    const size_t huge = SIZE_MAX / 4;
+    EXPECT_TRUE(refused(comm.all_gather({x.data(), huge, Dtype::kFloat32}, {y.data(), huge, Dtype::kFloat32})));
+    EXPECT_TRUE(comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum).ok());
+  });
+}
+
+// Rank 1 does something else than the others; every rank must learn who called what.
+template <class Odd, class Others>
+void expect_mismatch(int n_ranks, const Odd& odd, const Others& others) {
+  on_ranks(n_ranks, quick_config(), [&](Communicator& comm) {
+    ASSERT_TRUE(comm.barrier().ok());
+    const Status status = comm.rank() == 1 ? odd(comm) : others(comm);
+    // A rank that needed nothing from the odd one may finish this call; it learns at the next.
+    const Status next = status.ok() ? comm.barrier() : status;
+    ASSERT_FALSE(next.ok()) << "rank " << comm.rank();
+    EXPECT_EQ(next.error().code, Code::kMismatch) << next.error().to_string();
+    EXPECT_NE(next.error().message.find("rank 1 called"), std::string::npos) << next.error().to_string();
+    EXPECT_EQ(comm.barrier().error().code, Code::kAborted);
+  });
+}
+
+Status sum(Communicator& comm, size_t n, Op op = Op::kSum) {
+  std::vector<float> x(n);
+  return comm.all_reduce(std::span<const float>(x), std::span<float>(x), op);
+}
+
+TEST(RanksThatDisagree, OnTheCollectiveSayWhoCalledWhat) {
+  for (const int n_ranks : {2, 4}) {
+    expect_mismatch(
+        n_ranks, [](Communicator& comm) { return comm.barrier(); }, [](Communicator& comm) { return sum(comm, 100); });
+  }
+}
+
+TEST(RanksThatDisagree, OnTheCountSayWhoCalledWhat) {
+  for (const size_t n : {1, 100, 1000000}) {
+    expect_mismatch(
+        4, [&](Communicator& comm) { return sum(comm, n + 1); }, [&](Communicator& comm) { return sum(comm, n); });
+  }
+}
+
+TEST(RanksThatDisagree, OnTheOperatorSayWhoCalledWhat) {
+  expect_mismatch(
+      3, [](Communicator& comm) { return sum(comm, 100, Op::kMax); },
+      [](Communicator& comm) { return sum(comm, 100); });
+}
+
+TEST(RanksThatDisagree, OnTheCodecSayWhoCalledWhat) {
+  expect_mismatch(
+      2,
+      [](Communicator& comm) {
+        std::vector<float> x(100000);
+        return comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum,
+                               {.codec = CodecSpec{.id = CodecId::kQ8}});
+      },
+      [](Communicator& comm) { return sum(comm, 100000); });
+}
+
+TEST(ARankThatStaysAway, IsNamedWhenTheDeadlinePasses) {
+  Config config = quick_config();
+  config.timeout = Seconds(0.3);
+  std::atomic<int> n_failed{0};
+  on_ranks(3, config, [&](Communicator& comm) {
+    ASSERT_TRUE(comm.barrier().ok());
+    if (comm.rank() == 2) {
+      while (n_failed < 2) std::this_thread::yield();
+      return;
+    }
+    const Status status = sum(comm, 1000);
+    n_failed++;
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kTimeout) << status.error().to_string();
+    EXPECT_NE(status.error().message.find("rank 2"), std::string::npos) << status.error().to_string();
+    EXPECT_NE(status.error().message.find("all_reduce"), std::string::npos) << status.error().to_string();
+  });
+}
+
+TEST(Abort, EndsTheWaitingCallsOfAllRanks) {
+  on_ranks(3, quick_config(), [](Communicator& comm) {
+    if (comm.rank() == 2) {
+      comm.abort("told to");
+      return;
+    }
+    const Status status = comm.barrier();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kAborted);
+    EXPECT_NE(status.error().message.find("told to"), std::string::npos) << status.error().to_string();
+  });
+}
+
+}  // namespace
+}  // namespace tern
