@@ -28,7 +28,8 @@ Status check_overlap(const ConstView& large, const ConstView& small, size_t part
   const auto* in_place = static_cast<const std::byte*>(large.data) + part * small.n_bytes();
   if (in_place == small.data) return {};
   return error(Code::kInvalidArgument,
-               "input and output overlap by {} bytes from each other's start; allowed: disjoint, or in place at byte {}",
+               "input and output overlap by {} bytes from each other's start; allowed: disjoint, or in place "
+               "at byte {}",
                static_cast<const std::byte*>(small.data) - static_cast<const std::byte*>(large.data),
                part * small.n_bytes());
 }
@@ -46,20 +47,27 @@ Status check_types(const ConstView& in, const View& out) {
 Status check_shares(const ConstView& large, const ConstView& small, int n_ranks, std::string_view which) {
   const auto ranks = static_cast<size_t>(n_ranks);
   if (small.n > std::numeric_limits<size_t>::max() / ranks / size_of(small.dtype)) {
-    return error(Code::kInvalidArgument, "{} elements on each of {} ranks overflow the address space", small.n, n_ranks);
+    return error(Code::kInvalidArgument, "{} elements on each of {} ranks overflow the address space",
+                 small.n, n_ranks);
   }
   if (large.n == small.n * ranks) return {};
-  return error(Code::kInvalidArgument, "{} holds {} elements; it must hold {} x {} = {}", which, large.n, n_ranks,
-               small.n, small.n * ranks);
+  return error(Code::kInvalidArgument, "{} holds {} elements; it must hold {} x {} = {}", which, large.n,
+               n_ranks, small.n, small.n * ranks);
 }
 
 Result<Job> all_reduce_job(const ConstView& in, const View& out, Op op, const CallOptions& options) {
   TERN_TRY(check_types(in, out));
   if (in.n != out.n) {
-    return error(Code::kInvalidArgument, "all_reduce: input holds {} elements but output holds {}", in.n, out.n);
+    return error(Code::kInvalidArgument, "all_reduce: input holds {} elements but output holds {}", in.n,
+                 out.n);
   }
   TERN_TRY(check_overlap(in, out, 0));
-  return Job{.collective = Collective::kAllReduce, .in = in, .out = out, .count = in.n, .op = op, .options = options};
+  return Job{.collective = Collective::kAllReduce,
+             .in = in,
+             .out = out,
+             .count = in.n,
+             .op = op,
+             .options = options};
 }
 
 Result<Job> reduce_scatter_job(const ConstView& in, const View& out, Op op, const Communicator& comm) {
@@ -79,7 +87,8 @@ Result<Job> all_gather_job(const ConstView& in, const View& out, const Communica
 Result<Job> broadcast_job(const View& data, int root, const Communicator& comm) {
   TERN_TRY(check_memory(data.data, data.n, "broadcast"));
   if (root < 0 || root >= comm.size()) {
-    return error(Code::kInvalidArgument, "broadcast: root {} is not a rank; allowed: 0..{}", root, comm.size() - 1);
+    return error(Code::kInvalidArgument, "broadcast: root {} is not a rank; allowed: 0..{}", root,
+                 comm.size() - 1);
   }
   return Job{.collective = Collective::kBroadcast, .in = data, .out = data, .count = data.n, .root = root};
 }
@@ -101,13 +110,27 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-int Communicator::rank() const { return impl_->engine->world().rank; }
-int Communicator::size() const { return impl_->engine->world().size; }
-const World& Communicator::world() const { return impl_->engine->world(); }
-std::string_view Communicator::transport() const { return impl_->engine->transport_name(); }
-Result<Allocation> Communicator::allocate(size_t n_bytes) { return tern::allocate(world(), n_bytes); }
-const CallReport& Communicator::last_report() const { return impl_->engine->last_report(); }
-void Communicator::abort(const std::string& why) { impl_->engine->abort(why); }
+int Communicator::rank() const {
+  return impl_->engine->world().rank;
+}
+int Communicator::size() const {
+  return impl_->engine->world().size;
+}
+const World& Communicator::world() const {
+  return impl_->engine->world();
+}
+std::string_view Communicator::transport() const {
+  return impl_->engine->transport_name();
+}
+Result<Allocation> Communicator::allocate(size_t n_bytes) {
+  return tern::allocate(world(), n_bytes);
+}
+const CallReport& Communicator::last_report() const {
+  return impl_->engine->last_report();
+}
+void Communicator::abort(const std::string& why) {
+  impl_->engine->abort(why);
+}
 
 Status Communicator::all_reduce(ConstView in, View out, Op op, const CallOptions& options) {
   TERN_ASSIGN(const Job job, all_reduce_job(in, out, op, options));

@@ -1,7 +1,7 @@
 #include "runtime/communicator/cost.h"
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string_view>
 
@@ -11,8 +11,8 @@ namespace tern {
 
 namespace {
 
-// What one message costs by the kind of link. Measured with bench/transport_perf on a 2-core Xeon (AVX-512); a start-up
-// calibration replaces such numbers where they are off, since only their ratios decide.
+// What one message costs by the kind of link. Measured with bench/transport_perf on a 2-core Xeon (AVX-512);
+// a start-up calibration replaces such numbers where they are off, since only their ratios decide.
 struct LinkClass {
   std::string_view name;
   Link link;
@@ -28,7 +28,9 @@ constexpr const Link& kNetwork = kLinks[2].link;
 
 }  // namespace
 
-int cores_for(const World&) { return usable_cores(); }
+int cores_for(const World&) {
+  return usable_cores();
+}
 
 CostModel cost_model(const World& world) {
   CostModel model;

@@ -9,8 +9,9 @@ namespace tern {
 
 namespace {
 
-// Peers that run on cores of their own are worth polling for; where ranks outnumber cores each poll keeps the awaited rank
-// from running. 100 us of yielding bridges the gaps inside a collective, after that the core is worth more to others.
+// Peers that run on cores of their own are worth polling for; where ranks outnumber cores each poll keeps the
+// awaited rank from running. 100 us of yielding bridges the gaps inside a collective, after that the core is
+// worth more to others.
 WaitPolicy wait_policy(const World& world) {
   const bool crowded = world.local_size > cores_for(world);
   return {.spin = crowded ? Clock::duration::zero() : std::chrono::microseconds(world.config.spin_us),
@@ -27,7 +28,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const World& world) {
   return std::unique_ptr<Engine>(new Engine(world, std::move(transport), codec, std::move(planner)));
 }
 
-Engine::Engine(const World& world, std::unique_ptr<Transport> transport, CodecSpec default_codec, Planner planner)
+Engine::Engine(const World& world, std::unique_ptr<Transport> transport, CodecSpec default_codec,
+               Planner planner)
     : world_(world),
       transport_(std::move(transport)),
       default_codec_(default_codec),
@@ -97,11 +99,13 @@ void Engine::abort(const std::string& why) {
 }
 
 Result<CodecSpec> Engine::codec_for(const Job& job) const {
-  const bool reduces = job.collective == Collective::kAllReduce || job.collective == Collective::kReduceScatter;
+  const bool reduces =
+      job.collective == Collective::kAllReduce || job.collective == Collective::kReduceScatter;
   if (!job.options.codec.has_value()) {
     // The default codec applies where it can; a call that names one must get it or an error.
-    const bool applies = reduces && job.out.dtype == Dtype::kFloat32 && (job.op == Op::kSum || job.op == Op::kAvg) &&
-                         (info(default_codec_.id).residual != ResidualUse::kMandatory || job.options.residual != nullptr);
+    const bool applies =
+        reduces && job.out.dtype == Dtype::kFloat32 && (job.op == Op::kSum || job.op == Op::kAvg) &&
+        (info(default_codec_.id).residual != ResidualUse::kMandatory || job.options.residual != nullptr);
     return applies ? default_codec_ : CodecSpec{};
   }
   if (job.options.codec->id == CodecId::kNone) return CodecSpec{};
@@ -115,9 +119,10 @@ Result<CodecSpec> Engine::codec_for(const Job& job) const {
                  name(job.out.dtype), name(job.op));
   }
   if (codec.residual == ResidualUse::kMandatory && job.options.residual == nullptr) {
-    return error(Code::kInvalidArgument,
-                 "codec {} is biased and needs a residual of {} floats (CallOptions::residual), which is not there",
-                 codec.name, job.count);
+    return error(
+        Code::kInvalidArgument,
+        "codec {} is biased and needs a residual of {} floats (CallOptions::residual), which is not there",
+        codec.name, job.count);
   }
   return *job.options.codec;
 }
@@ -132,7 +137,8 @@ Status Engine::check(const Job& job) const {
 
 Status Engine::execute(const Job& job, CallReport& report) {
   if (failed_) {
-    return Error{Code::kAborted, "the communicator failed earlier and accepts only destruction: " + failed_->message,
+    return Error{Code::kAborted,
+                 "the communicator failed earlier and accepts only destruction: " + failed_->message,
                  failed_->rank};
   }
   TERN_TRY(check(job));

@@ -1,4 +1,5 @@
-// What a communicator consists of: transport, executor, planner, and the progress thread of asynchronous calls.
+// What a communicator consists of: transport, executor, planner, and the progress thread of asynchronous
+// calls.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,8 @@
 
 namespace tern {
 
-/// Threads: run() and start() may come from several threads; calls execute in the order they were made. A blocking
+/// Threads: run() and start() may come from several threads; calls execute in the order they were made. A
+/// blocking
 ///          call runs on its caller's thread while no asynchronous one is queued.
 class Engine {
  public:
@@ -58,7 +60,7 @@ class Engine {
   std::mutex queue_mutex_;
   std::condition_variable queued_;
   std::deque<std::shared_ptr<WorkState>> queue_;  ///< shared with the callers' Work handles
-  std::atomic<int> n_queued_{0};                    ///< queued or running asynchronous calls
+  std::atomic<int> n_queued_{0};                  ///< queued or running asynchronous calls
   bool stopping_ = false;
   std::thread progress_;
 };

@@ -20,15 +20,19 @@ size_t size_class(size_t n_bytes) {
 }  // namespace
 
 Planner::Planner(int rank, int n_ranks, CostModel model, AlgorithmRules rules, size_t segment_bytes)
-    : rank_(rank), n_ranks_(n_ranks), model_(std::move(model)), rules_(std::move(rules)), segment_bytes_(segment_bytes) {}
+    : rank_(rank),
+      n_ranks_(n_ranks),
+      model_(std::move(model)),
+      rules_(std::move(rules)),
+      segment_bytes_(segment_bytes) {}
 
 Result<const Decision*> Planner::decide(const Shape& shape) {
   // The training loop's and the benchmark's case: the same shape again.
   if (last_ != nullptr && shape == last_shape_) return last_;
   const std::string_view only =
       shape.algorithm.empty() ? rules_.find(shape.collective, shape.n_bytes) : shape.algorithm;
-  const Key key{shape.collective, size_class(shape.n_bytes), shape.elt,        shape.root,
-                shape.codec.id,   shape.codec.k,             std::string(only)};
+  const Key key{shape.collective, size_class(shape.n_bytes), shape.elt, shape.root, shape.codec.id,
+                shape.codec.k,    std::string(only)};
   auto found = decisions_.find(key);
   if (found == decisions_.end()) {
     TERN_ASSIGN(Decision decision, choose(shape, only));
@@ -52,7 +56,8 @@ Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
                        .only = only};
   CostModel model = model_;
   if (encoded) {
-    model.wire_ratio = info(shape.codec.id).bits_per_element(shape.codec) / (8 * static_cast<double>(shape.elt));
+    model.wire_ratio =
+        info(shape.codec.id).bits_per_element(shape.codec) / (8 * static_cast<double>(shape.elt));
   }
   TERN_ASSIGN(const std::vector<Candidate> candidates, rank_candidates(query, model));
   const Candidate& best = candidates.front();

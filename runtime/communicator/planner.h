@@ -43,7 +43,8 @@ class Planner {
   /// rules: TERN_ALGORITHM parsed; segment_bytes: TERN_SEGMENT_BYTES (0: choose).
   Planner(int rank, int n_ranks, CostModel model, AlgorithmRules rules, size_t segment_bytes);
 
-  /// Errors: kInvalidArgument (no such algorithm, or not for this collective), kUnsupported (codec with this algorithm).
+  /// Errors: kInvalidArgument (no such algorithm, or not for this collective), kUnsupported (codec with this
+  /// algorithm).
   Result<const Decision*> decide(const Shape& shape);
 
  private:

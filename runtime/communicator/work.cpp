@@ -20,7 +20,9 @@ Work::~Work() {
   if (state_ != nullptr) static_cast<void>(wait());
 }
 
-bool Work::done() const { return state_ == nullptr || state_->done.load(std::memory_order_acquire); }
+bool Work::done() const {
+  return state_ == nullptr || state_->done.load(std::memory_order_acquire);
+}
 
 Status Work::wait(Deadline deadline) {
   if (state_ == nullptr) return {};

@@ -15,18 +15,19 @@ namespace tern {
 struct CallReport {
   std::string algorithm;
   CodecSpec codec;
-  size_t segment_bytes = 0;       ///< of a chunk; 0: not cut
-  size_t bytes_on_wire = 0;       ///< payload this rank sent, wire headers of codecs included
-  double predicted_seconds = 0;   ///< by the planner
-  double measured_seconds = 0;    ///< from start of execution to completion
-  double queued_seconds = 0;      ///< between the call and the start of its execution (asynchronous calls)
-  bool non_finite = false;        ///< an encoded block of this rank held a NaN or an infinity
-  uint32_t n_saturated = 0;       ///< elements that hit the codec's range
+  size_t segment_bytes = 0;      ///< of a chunk; 0: not cut
+  size_t bytes_on_wire = 0;      ///< payload this rank sent, wire headers of codecs included
+  double predicted_seconds = 0;  ///< by the planner
+  double measured_seconds = 0;   ///< from start of execution to completion
+  double queued_seconds = 0;     ///< between the call and the start of its execution (asynchronous calls)
+  bool non_finite = false;       ///< an encoded block of this rank held a NaN or an infinity
+  uint32_t n_saturated = 0;      ///< elements that hit the codec's range
 };
 
 struct WorkState;
 
-/// Handle of an asynchronous call. Move-only; destroying it before the call is done waits for it (or its deadline).
+/// Handle of an asynchronous call. Move-only; destroying it before the call is done waits for it (or its
+/// deadline).
 ///
 /// Threads: one at a time.
 class Work {
@@ -38,7 +39,8 @@ class Work {
 
   /// True when the call ended, well or not. Costs one atomic load.
   bool done() const;
-  /// Waits for the end. Errors: those of the collective; kTimeout when `deadline` passes first (the call goes on).
+  /// Waits for the end. Errors: those of the collective; kTimeout when `deadline` passes first (the call goes
+  /// on).
   Status wait(Deadline deadline = Deadline());
   /// The report of a call that ended well.
   const CallReport& report() const;

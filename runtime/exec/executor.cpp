@@ -56,7 +56,8 @@ class Executor::Run {
   bool run_slot(size_t slot) {
     const Window w = window(slot);
     slot_ = slot;
-    // A transport that writes arriving bytes to their place at once must not do so while a peer still reads there.
+    // A transport that writes arriving bytes to their place at once must not do so while a peer still reads
+    // there.
     const bool strict = transport_.writes_on_arrival();
     if (strict && !finish_sends(slot)) return false;
     memory_.start_slot();
@@ -96,7 +97,8 @@ class Executor::Run {
     return most;
   }
 
-  // Landing space is for payloads that only pass by; those of all rounds may be there at once when segments are piped.
+  // Landing space is for payloads that only pass by; those of all rounds may be there at once when segments
+  // are piped.
   size_t landing_bytes() const {
     size_t most = 0;
     size_t total = 0;
@@ -104,8 +106,9 @@ class Executor::Run {
       size_t n_bytes = 0;
       for (const PostedRecv& recv : round.recvs) {
         if (recv.lands) continue;
-        const size_t n_elements = layout_.n_segments() == 1 ? layout_.range(recv.dst.chunk, recv.dst.n_chunks, 0).size()
-                                                            : max_chunk_ * static_cast<size_t>(recv.dst.n_chunks);
+        const size_t n_elements = layout_.n_segments() == 1
+                                      ? layout_.range(recv.dst.chunk, recv.dst.n_chunks, 0).size()
+                                      : max_chunk_ * static_cast<size_t>(recv.dst.n_chunks);
         n_bytes += round_up(n_elements * elt_);
       }
       most = std::max(most, n_bytes);
@@ -114,14 +117,17 @@ class Executor::Run {
     return layout_.n_segments() == 1 ? most : total;
   }
 
-  Range range(const Ref& ref, size_t segment) const { return layout_.range(ref.chunk, ref.n_chunks, segment); }
+  Range range(const Ref& ref, size_t segment) const {
+    return layout_.range(ref.chunk, ref.n_chunks, segment);
+  }
 
   std::byte* address(const Ref& ref, const Range& r, size_t segment) const {
     switch (ref.buffer) {
       case Buffer::kInput: {
         const size_t base = signature_.collective == Collective::kAllGather ? own_begin() : 0;
         // The plan never writes its input (verified), so the pointer may be shared with what is written.
-        return const_cast<std::byte*>(static_cast<const std::byte*>(call_.in)) + (r.begin - base) * elt_;  // NOLINT
+        return const_cast<std::byte*>(static_cast<const std::byte*>(call_.in)) +
+               (r.begin - base) * elt_;  // NOLINT
       }
       case Buffer::kOutput: {
         const size_t base = signature_.collective == Collective::kReduceScatter ? own_begin() : 0;
@@ -138,7 +144,8 @@ class Executor::Run {
   // Places are chunks apart. Where runs of chunks move, they lie as close as in the vector itself.
   std::byte* scratch(const Ref& ref, const Range& r, size_t segment) const {
     const size_t stride = round_up(max_chunk_ * elt_);
-    std::byte* base = memory_.scratch() + (segment % depth_) * static_cast<size_t>(program_.plan.n_scratch) * stride;
+    std::byte* base =
+        memory_.scratch() + (segment % depth_) * static_cast<size_t>(program_.plan.n_scratch) * stride;
     if (!program_.moves_runs) return base + static_cast<size_t>(ref.slot) * stride;
     return base + (r.begin - layout_.range(ref.chunk - ref.slot, 1, segment).begin) * elt_;
   }
@@ -149,7 +156,8 @@ class Executor::Run {
   }
 
   std::byte* wire(int slot, size_t segment) const {
-    const size_t place = (segment % depth_) * static_cast<size_t>(program_.plan.n_wire) + static_cast<size_t>(slot);
+    const size_t place =
+        (segment % depth_) * static_cast<size_t>(program_.plan.n_wire) + static_cast<size_t>(slot);
     return memory_.wire() + place * wire_stride_;
   }
 
@@ -245,7 +253,8 @@ class Executor::Run {
   void encode(const Action& action, size_t segment) {
     const Range r = range(action.src, segment);
     std::byte* src = address(action.src, r, segment);
-    // A chunk encoded from elsewhere than the input is an owner's finished sum: averages are taken before it travels.
+    // A chunk encoded from elsewhere than the input is an owner's finished sum: averages are taken before it
+    // travels.
     if (action.src.buffer != Buffer::kInput && signature_.op == Op::kAvg) {
       tern::average(signature_.dtype, src, program_.plan.n_ranks, r.size());
     }
@@ -267,7 +276,8 @@ class Executor::Run {
 
   bool decode(const Action& action, size_t segment, RecvRequest* request) {
     const Range r = range(action.dst, segment);
-    const auto* bytes = request != nullptr ? static_cast<const std::byte*>(request->data) : wire(action.wire, segment);
+    const auto* bytes =
+        request != nullptr ? static_cast<const std::byte*>(request->data) : wire(action.wire, segment);
     if (request != nullptr) {
       WireTag tag = call_.tag;
       tag.element_offset = r.begin;
@@ -285,7 +295,8 @@ class Executor::Run {
     return true;
   }
 
-  // Dense averages, and those of an encoded reduce_scatter, are taken when the segment is complete and nobody reads it.
+  // Dense averages, and those of an encoded reduce_scatter, are taken when the segment is complete and nobody
+  // reads it.
   void average(size_t segment) {
     const bool was_encoded = program_.plan.encoded && signature_.collective == Collective::kAllReduce;
     if (signature_.op != Op::kAvg || was_encoded || program_.plan.n_ranks == 1) return;
@@ -311,7 +322,8 @@ class Executor::Run {
   bool arrived(RecvRequest& request) {
     const size_t expected = request.n_bytes;
     if (!await(request)) return false;
-    if (request.envelope == envelope_ && request.data != nullptr) [[likely]] return true;
+    if (request.envelope == envelope_ && request.data != nullptr) [[likely]]
+      return true;
     if (request.envelope == envelope_ && expected == 0) return true;
     return fail(mismatch_error(signature_, rank_, unpack(request.envelope), request.peer));
   }
@@ -319,7 +331,8 @@ class Executor::Run {
   template <class Request>
   bool await(Request& request) {
     Poll poll = transport_.poll(request);
-    if (poll == Poll::kDone) [[likely]] return true;
+    if (poll == Poll::kDone) [[likely]]
+      return true;
     Waiter waiter(transport_, policy_, deadline_);
     while (poll == Poll::kPending) {
       if (!waiter.step()) return fail(timeout_error(request.peer));
@@ -331,7 +344,8 @@ class Executor::Run {
   }
 
   bool progress_sends() {
-    return memory_.each_pending_send(slot_, [&](SendRequest& request) { return transport_.poll(request) != Poll::kFailed; });
+    return memory_.each_pending_send(
+        slot_, [&](SendRequest& request) { return transport_.poll(request) != Poll::kFailed; });
   }
 
   Error timeout_error(int peer) const {
@@ -374,6 +388,8 @@ Executor::Executor(Transport& transport, Heap& heap, int rank, WaitPolicy policy
 
 Executor::~Executor() = default;
 
-Status Executor::run(const Call& call, CallCounters& counters) { return Run(*this, call, counters).run(); }
+Status Executor::run(const Call& call, CallCounters& counters) {
+  return Run(*this, call, counters).run();
+}
 
 }  // namespace tern

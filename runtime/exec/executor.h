@@ -1,8 +1,8 @@
 // Runs programs over a transport: segments in a software pipeline, fused operations, adaptive waiting.
 //
-// Time slot t runs round r of segment s for all r + s = t. In a slot: receives are posted, chunks encoded and sent, the
-// former slot's sends are awaited, then the slot's operations finish in order. Both ends of a pair walk the same
-// (slot, segment, round) order, so messages need no tags.
+// Time slot t runs round r of segment s for all r + s = t. In a slot: receives are posted, chunks encoded and
+// sent, the former slot's sends are awaited, then the slot's operations finish in order. Both ends of a pair
+// walk the same (slot, segment, round) order, so messages need no tags.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@ struct Call {
   Signature signature;
   const void* in = nullptr;
   void* out = nullptr;
-  size_t segment = 0;           ///< elements of a chunk; 0: not cut
-  float* residual = nullptr;    ///< of the whole vector; null: none
-  WireTag tag;                  ///< step and bucket
+  size_t segment = 0;         ///< elements of a chunk; 0: not cut
+  float* residual = nullptr;  ///< of the whole vector; null: none
+  WireTag tag;                ///< step and bucket
   Seconds timeout{0};
 };
 
@@ -44,7 +44,8 @@ struct CallCounters {
   uint32_t n_saturated = 0;
 };
 
-/// Executes one call at a time on the calling thread. No allocation once its buffers have grown to a call's shape.
+/// Executes one call at a time on the calling thread. No allocation once its buffers have grown to a call's
+/// shape.
 ///
 /// Threads: one at a time. After an error the transport is aborted and every further run() fails.
 class Executor {

@@ -1,8 +1,8 @@
 // Where a plan's chunks lie in memory, and how a call is cut into segments.
 //
-// all_reduce and broadcast do not care which rank handles which element, so a segment is a run of the whole vector with the
-// plan's chunks inside it. reduce_scatter and all_gather fix each chunk's owner, so there a segment is a run inside
-// every chunk.
+// all_reduce and broadcast do not care which rank handles which element, so a segment is a run of the whole
+// vector with the plan's chunks inside it. reduce_scatter and all_gather fix each chunk's owner, so there a
+// segment is a run inside every chunk.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,8 @@ class Layout {
     if (!owners_fixed_) {
       const size_t begin = std::min(n_, segment * stride_);
       const size_t size = std::min(n_, begin + stride_) - begin;
-      return {begin + chunk_begin(size, chunk, n_chunks_), begin + chunk_begin(size, chunk + n_refs, n_chunks_)};
+      return {begin + chunk_begin(size, chunk, n_chunks_),
+              begin + chunk_begin(size, chunk + n_refs, n_chunks_)};
     }
     const size_t begin = chunk_begin(n_, chunk, n_chunks_);
     const size_t end = chunk_begin(n_, chunk + n_refs, n_chunks_);
@@ -66,7 +67,7 @@ class Layout {
   size_t n_;
   int n_chunks_;
   bool owners_fixed_ = false;
-  size_t stride_ = 0;      ///< whole-vector elements of a segment, or chunk elements where owners are fixed
+  size_t stride_ = 0;  ///< whole-vector elements of a segment, or chunk elements where owners are fixed
   size_t n_segments_ = 1;
 };
 

@@ -8,10 +8,15 @@ namespace tern {
 namespace {
 
 bool combines(StepKind kind) {
-  return kind == StepKind::kRecv || kind == StepKind::kRecvReduce || kind == StepKind::kCopy || kind == StepKind::kReduce;
+  return kind == StepKind::kRecv || kind == StepKind::kRecvReduce || kind == StepKind::kCopy ||
+         kind == StepKind::kReduce;
 }
-bool receives(StepKind kind) { return kind == StepKind::kRecv || kind == StepKind::kRecvReduce; }
-bool overwrites(StepKind kind) { return kind == StepKind::kRecv || kind == StepKind::kCopy; }
+bool receives(StepKind kind) {
+  return kind == StepKind::kRecv || kind == StepKind::kRecvReduce;
+}
+bool overwrites(StepKind kind) {
+  return kind == StepKind::kRecv || kind == StepKind::kCopy;
+}
 
 class Compiler {
  public:
@@ -55,9 +60,9 @@ class Compiler {
     switch (step.kind) {
       case StepKind::kSend:
         round.sends.push_back({.kind = ActionKind::kSend,
-                                .peer = step.peer,
-                                .src = step.src,
-                                .wire = step.src.buffer == Buffer::kWire ? step.src.slot : -1});
+                               .peer = step.peer,
+                               .src = step.src,
+                               .wire = step.src.buffer == Buffer::kWire ? step.src.slot : -1});
         return i + 1;
       case StepKind::kEncode:
         received_in_.at(static_cast<size_t>(step.dst.slot)) = -1;
@@ -85,12 +90,12 @@ class Compiler {
   void add_decode(const Step& step, Round& round) {
     const auto wire = static_cast<size_t>(step.src.slot);
     const bool fresh = received_in_[wire] == static_cast<int>(step.round);
-    round.work.push_back({.kind = step.kind == StepKind::kDecode ? ActionKind::kDecode
-                                                                     : ActionKind::kDecodeAccumulate,
-                              .src = step.src,
-                              .dst = step.dst,
-                              .wire = step.src.slot,
-                              .recv_idx = fresh ? recv_of_wire(round, step.src.slot) : -1});
+    round.work.push_back(
+        {.kind = step.kind == StepKind::kDecode ? ActionKind::kDecode : ActionKind::kDecodeAccumulate,
+         .src = step.src,
+         .dst = step.dst,
+         .wire = step.src.slot,
+         .recv_idx = fresh ? recv_of_wire(round, step.src.slot) : -1});
   }
 
   static int recv_of_wire(const Round& round, int wire) {
@@ -106,8 +111,8 @@ class Compiler {
         {.peer = step.peer, .dst = step.dst, .lands = true, .encoded = true, .wire = step.dst.slot});
     if (kept_[static_cast<size_t>(step.dst.slot)]) {
       round.work.push_back({.kind = ActionKind::kKeepWire,
-                                .wire = step.dst.slot,
-                                .recv_idx = static_cast<int>(round.recvs.size()) - 1});
+                            .wire = step.dst.slot,
+                            .recv_idx = static_cast<int>(round.recvs.size()) - 1});
     }
   }
 
@@ -120,8 +125,8 @@ class Compiler {
     size_t i = begin;
     for (; i < steps.size(); ++i) {
       const Step& step = steps[i];
-      const bool joins = i == begin || (step.round == first.round && combines(step.kind) && !overwrites(step.kind) &&
-                                        step.dst == first.dst);
+      const bool joins = i == begin || (step.round == first.round && combines(step.kind) &&
+                                        !overwrites(step.kind) && step.dst == first.dst);
       if (!joins) break;
       note_runs(step);
       add_operand(step, round);
@@ -150,11 +155,14 @@ class Compiler {
 }  // namespace
 
 bool must_stay_whole(const Plan& plan) {
-  if (plan.collective != Collective::kReduceScatter && plan.collective != Collective::kAllGather) return false;
+  if (plan.collective != Collective::kReduceScatter && plan.collective != Collective::kAllGather)
+    return false;
   return std::any_of(plan.steps.begin(), plan.steps.end(),
                      [](const Step& step) { return step.src.n_chunks > 1 || step.dst.n_chunks > 1; });
 }
 
-Program compile(Plan plan) { return Compiler(std::move(plan)).run(); }
+Program compile(Plan plan) {
+  return Compiler(std::move(plan)).run();
+}
 
 }  // namespace tern

@@ -16,10 +16,10 @@ struct Operand {
 
 struct PostedRecv {
   int peer = -1;
-  Ref dst;          ///< where a plain receive lands; a reduced one only passes by
+  Ref dst;             ///< where a plain receive lands; a reduced one only passes by
   bool lands = false;  ///< the payload is wanted at dst unchanged (kRecv alone)
   bool encoded = false;
-  int wire = -1;    ///< encoded: the wire chunk
+  int wire = -1;  ///< encoded: the wire chunk
 };
 
 enum class ActionKind : uint8_t { kSend, kEncode, kCombine, kDecode, kDecodeAccumulate, kKeepWire };
@@ -30,8 +30,8 @@ struct Action {
   int peer = -1;
   Ref src;
   Ref dst;
-  int wire = -1;        ///< encode, decode, sends of wire chunks
-  int recv_idx = -1;    ///< decode straight from a receive; -1: from the wire buffer
+  int wire = -1;      ///< encode, decode, sends of wire chunks
+  int recv_idx = -1;  ///< decode straight from a receive; -1: from the wire buffer
   int first_operand = 0;
   int n_operands = 0;
 };
@@ -47,13 +47,14 @@ struct Program {
   Plan plan;
   std::vector<Round> rounds;
   std::vector<Operand> operands;
-  bool moves_runs = false;     ///< some step of this rank moves several chunks as one run
-  bool cuts = true;  ///< false: run in one segment, since some rank's runs of chunks would come apart
-  int max_recvs = 0;           ///< over all rounds together: the most that can be posted at once
+  bool moves_runs = false;  ///< some step of this rank moves several chunks as one run
+  bool cuts = true;         ///< false: run in one segment, since some rank's runs of chunks would come apart
+  int max_recvs = 0;        ///< over all rounds together: the most that can be posted at once
   int max_sends = 0;
 };
 
-/// True when a plan of the collective must not be cut in segments: owners are fixed (see layout.h) and it moves runs.
+/// True when a plan of the collective must not be cut in segments: owners are fixed (see layout.h) and it
+/// moves runs.
 bool must_stay_whole(const Plan& plan);
 
 /// Fuses consecutive receives, reductions and copies of a round into one n-ary operation per destination, in

@@ -6,11 +6,14 @@ namespace tern {
 
 namespace {
 
-constexpr int kSequenceBits = 20, kCollectiveBits = 4, kDtypeBits = 4, kOpBits = 4, kCodecBits = 8, kRootBits = 12,
-              kPlanBits = 12;
-static_assert(kSequenceBits + kCollectiveBits + kDtypeBits + kOpBits + kCodecBits + kRootBits + kPlanBits == 64);
+constexpr int kSequenceBits = 20, kCollectiveBits = 4, kDtypeBits = 4, kOpBits = 4, kCodecBits = 8,
+              kRootBits = 12, kPlanBits = 12;
+static_assert(kSequenceBits + kCollectiveBits + kDtypeBits + kOpBits + kCodecBits + kRootBits + kPlanBits ==
+              64);
 
-constexpr uint64_t mask(int n_bits) { return (uint64_t{1} << n_bits) - 1; }
+constexpr uint64_t mask(int n_bits) {
+  return (uint64_t{1} << n_bits) - 1;
+}
 
 // topk's k is a power of two between 16 and 128: four bits of exponent beside four bits of id.
 uint64_t codec_bits(const CodecSpec& spec) {
@@ -79,10 +82,13 @@ std::string to_string(const Signature& s) {
 Error mismatch_error(const Signature& mine, int rank, const Signature& theirs, int peer) {
   std::string detail;
   if (mine.plan != theirs.plan && to_string(mine) == to_string(theirs)) {
-    detail = " with another algorithm or segment size (TERN_ALGORITHM and TERN_SEGMENT_BYTES must be equal on all ranks)";
+    detail =
+        " with another algorithm or segment size (TERN_ALGORITHM and TERN_SEGMENT_BYTES must be equal on all "
+        "ranks)";
   }
-  return error_at(peer, Code::kMismatch, "ranks called different collectives: rank {} called {}, rank {} called {}{}",
-                  rank, to_string(mine), peer, to_string(theirs), detail);
+  return error_at(peer, Code::kMismatch,
+                  "ranks called different collectives: rank {} called {}, rank {} called {}{}", rank,
+                  to_string(mine), peer, to_string(theirs), detail);
 }
 
 }  // namespace tern

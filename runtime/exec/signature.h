@@ -1,4 +1,5 @@
-// Who called what: packed into the envelope of every message, so that ranks that disagree learn it from the first one.
+// Who called what: packed into the envelope of every message, so that ranks that disagree learn it from the
+// first one.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct Signature {
   uint64_t count = 0;  ///< elements of the whole vector
 };
 
-/// Bits of Envelope::call from the low end: sequence 20, collective 4, dtype 4, op 4, codec 8, root 12, plan 12.
+/// Bits of Envelope::call from the low end: sequence 20, collective 4, dtype 4, op 4, codec 8, root 12,
+/// plan 12.
 Envelope pack(const Signature& signature);
 Signature unpack(const Envelope& envelope);
 /// "all_reduce #12 (fp32, sum, 1048576 elements, codec none)".

@@ -23,7 +23,8 @@ class Waiter {
       pause();
       return true;
     }
-    // The clock is read once per kPolls polls while spinning, and at each yield, which costs far more than that.
+    // The clock is read once per kPolls polls while spinning, and at each yield, which costs far more than
+    // that.
     if (start_ == Clock::time_point()) start_ = Clock::now();
     const auto waited = Clock::now() - start_;
     if (waited < policy_.spin) {
@@ -51,7 +52,8 @@ class Waiter {
 #endif
   }
 
-  // Arms first and sleeps at the next step only, so that the caller polls once between the two: no wake-up is lost.
+  // Arms first and sleeps at the next step only, so that the caller polls once between the two: no wake-up is
+  // lost.
   bool sleep() {
     if (!armed_) {
       token_ = transport_.arm();

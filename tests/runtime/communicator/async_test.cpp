@@ -37,7 +37,8 @@ TEST(AsyncCalls, OfEveryCollectiveComplete) {
     std::vector<float> whole(300, static_cast<float>(comm.rank()));
     std::vector<float> share(100);
     std::vector<float> gathered(300);
-    auto scatter = comm.reduce_scatter_async(std::span<const float>(whole), std::span<float>(share), Op::kSum);
+    auto scatter =
+        comm.reduce_scatter_async(std::span<const float>(whole), std::span<float>(share), Op::kSum);
     auto gather = comm.all_gather_async(std::span<const float>(share), std::span<float>(gathered));
     auto spread = comm.broadcast_async(std::span<float>(whole), 2);
     ASSERT_TRUE(scatter.ok() && gather.ok() && spread.ok());
@@ -61,8 +62,9 @@ TEST(AsyncCalls, ThatAreDroppedAreWaitedFor) {
 TEST(AsyncCalls, WaitGivesUpAtItsDeadlineWhileTheCallGoesOn) {
   on_ranks(2, quick_config(), [](Communicator& comm) {
     float x = 1;
-    auto work = comm.rank() == 0 ? comm.all_reduce_async(std::span<const float>(&x, 1), std::span<float>(&x, 1), Op::kSum)
-                                 : Result<Work>(Work());
+    auto work = comm.rank() == 0
+                    ? comm.all_reduce_async(std::span<const float>(&x, 1), std::span<float>(&x, 1), Op::kSum)
+                    : Result<Work>(Work());
     ASSERT_TRUE(work.ok());
     if (comm.rank() == 0) {
       const Status early = work->wait(Deadline::after(Seconds(0.05)));

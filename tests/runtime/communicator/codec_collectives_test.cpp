@@ -1,4 +1,5 @@
-// Every codec inside reduce_scatter and all_reduce: identical bytes on all ranks, bounded error, nothing lost with a residual.
+// Every codec inside reduce_scatter and all_reduce: identical bytes on all ranks, bounded error, nothing lost
+// with a residual.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,16 +45,20 @@ double vnmse(std::span<const float> estimate, std::span<const double> sum) {
   return energy > 0 ? error / energy : error;
 }
 
-// Generous against CODECS' figures for one quantisation per level; a second quantisation per hop would break them.
-double most_error(CodecId codec) { return codec == CodecId::kTopk ? 1.0 : 2e-4; }
+// Generous against CODECS' figures for one quantisation per level; a second quantisation per hop would break
+// them.
+double most_error(CodecId codec) {
+  return codec == CodecId::kTopk ? 1.0 : 2e-4;
+}
 
 struct Shape {
   int n_ranks;
   size_t n;
   size_t segment;
 };
-constexpr Shape kShapes[] = {{1, 1000, 0},   {2, 1, 0},        {2, 4097, 0},         {3, 127, 0},        {3, 100003, 0},
-                             {4, 65536, 0},  {4, 100003, 512}, {5, 40000, 16384},    {8, 33333, 0},      {17, 20011, 0}};
+constexpr Shape kShapes[] = {{1, 1000, 0},   {2, 1, 0},     {2, 4097, 0},     {3, 127, 0},
+                             {3, 100003, 0}, {4, 65536, 0}, {4, 100003, 512}, {5, 40000, 16384},
+                             {8, 33333, 0},  {17, 20011, 0}};
 
 template <class Visit>
 void each_lossy(const Visit& visit) {
@@ -75,8 +80,9 @@ TEST(CodecCollectives, AllReduceGivesAllRanksTheSameBytesWithinTheCodecsError) {
       const auto in = gradient(comm.rank(), shape.n);
       std::vector<float> out(shape.n);
       std::vector<float> residual(shape.n);
-      const Status status = comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kSum,
-                                            {.codec = CodecSpec{.id = codec.id}, .residual = residual.data()});
+      const Status status =
+          comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kSum,
+                          {.codec = CodecSpec{.id = codec.id}, .residual = residual.data()});
       ASSERT_TRUE(status.ok()) << status.error().to_string();
       outs[static_cast<size_t>(comm.rank())] = std::move(out);
     });
@@ -101,9 +107,11 @@ TEST(CodecCollectives, ReduceScatterGivesEachOwnerItsSumWithinTheCodecsErrorInPl
         std::vector<float> apart(shape.n);
         std::vector<float> residual(whole);
         const size_t first = shape.n * static_cast<size_t>(comm.rank());
-        const std::span<float> out = in_place ? std::span<float>(in).subspan(first, shape.n) : std::span<float>(apart);
-        const Status status = comm.reduce_scatter(std::span<const float>(in), out, Op::kSum,
-                                                  {.codec = CodecSpec{.id = codec.id}, .residual = residual.data()});
+        const std::span<float> out =
+            in_place ? std::span<float>(in).subspan(first, shape.n) : std::span<float>(apart);
+        const Status status =
+            comm.reduce_scatter(std::span<const float>(in), out, Op::kSum,
+                                {.codec = CodecSpec{.id = codec.id}, .residual = residual.data()});
         ASSERT_TRUE(status.ok()) << status.error().to_string();
         EXPECT_LE(vnmse(out, std::span<const double>(sum).subspan(first, shape.n)), most_error(codec.id));
       });
@@ -126,9 +134,9 @@ TEST(CodecCollectives, WhatIsNotSentStaysInTheResidual) {
       for (uint32_t step = 0; step < kSteps; ++step) {
         const auto in = gradient(comm.rank(), kN, step);
         std::vector<float> out(kN);
-        const Status status = comm.all_reduce(
-            std::span<const float>(in), std::span<float>(out), Op::kSum,
-            {.codec = CodecSpec{.id = codec.id}, .residual = residual.data(), .step = step});
+        const Status status =
+            comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kSum,
+                            {.codec = CodecSpec{.id = codec.id}, .residual = residual.data(), .step = step});
         ASSERT_TRUE(status.ok()) << status.error().to_string();
         for (size_t i = 0; i < kN; ++i) {
           mine[i] += static_cast<double>(in[i]) - (comm.rank() == 0 ? static_cast<double>(out[i]) : 0.0);
@@ -156,8 +164,8 @@ TEST(CodecCollectives, AveragesAreSumsDividedOnce) {
     ASSERT_TRUE(comm.reduce_scatter(std::span<const float>(in), std::span<float>(share), Op::kAvg,
                                     {.codec = CodecSpec{.id = CodecId::kQ8}})
                     .ok());
-    EXPECT_LE(vnmse(share, std::span<const double>(sum).subspan(share.size() * static_cast<size_t>(comm.rank()),
-                                                                share.size())),
+    EXPECT_LE(vnmse(share, std::span<const double>(sum).subspan(
+                               share.size() * static_cast<size_t>(comm.rank()), share.size())),
               most_error(CodecId::kQ8));
   });
 }
@@ -202,8 +210,8 @@ TEST(CodecCollectives, WhatACodecCannotDoIsRefusedBeforeAnythingIsSent) {
   on_ranks(2, quick_config(), [](Communicator& comm) {
     std::vector<float> x(100);
     std::vector<int32_t> whole(100);
-    const Status integer = comm.all_reduce(std::span<const int32_t>(whole), std::span<int32_t>(whole), Op::kSum,
-                                           {.codec = CodecSpec{.id = CodecId::kQ8}});
+    const Status integer = comm.all_reduce(std::span<const int32_t>(whole), std::span<int32_t>(whole),
+                                           Op::kSum, {.codec = CodecSpec{.id = CodecId::kQ8}});
     ASSERT_FALSE(integer.ok());
     EXPECT_EQ(integer.error().code, Code::kUnsupported);
     const Status most = comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kMax,

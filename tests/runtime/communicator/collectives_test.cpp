@@ -1,4 +1,5 @@
-// Every algorithm on every collective, world size, count, element type and operator, in place and out of place.
+// Every algorithm on every collective, world size, count, element type and operator, in place and out of
+// place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,8 +29,9 @@ struct Case {
   bool shared;  ///< buffers from allocate()
 
   std::string text(const Communicator& comm) const {
-    return fmt::format("{} {} p={} n={} {} {} {} {} rank {}", name(collective), algorithm, comm.size(), n, name(dtype),
-                       name(op), in_place ? "in place" : "out of place", shared ? "shared" : "plain", comm.rank());
+    return fmt::format("{} {} p={} n={} {} {} {} {} rank {}", name(collective), algorithm, comm.size(), n,
+                       name(dtype), name(op), in_place ? "in place" : "out of place",
+                       shared ? "shared" : "plain", comm.rank());
   }
 };
 
@@ -51,7 +53,8 @@ class Guarded {
   }
   std::byte* data() const { return data_; }
   bool intact() const {
-    return std::all_of(data_ + n_bytes_, data_ + n_bytes_ + kGuard, [](std::byte b) { return b == std::byte{0x5A}; });
+    return std::all_of(data_ + n_bytes_, data_ + n_bytes_ + kGuard,
+                       [](std::byte b) { return b == std::byte{0x5A}; });
   }
 
  private:
@@ -68,12 +71,13 @@ void run_all_reduce(Communicator& comm, const Case& c) {
   Guarded out(comm, n_bytes, c.shared);
   std::byte* source = c.in_place ? out.data() : in.data();
   for (size_t i = 0; i < c.n; ++i) store(source, i, c.dtype, input(comm.rank(), i, c.op, comm.size()));
-  const Status status = comm.all_reduce({source, c.n, c.dtype}, {out.data(), c.n, c.dtype}, c.op,
-                                        {.algorithm = c.algorithm});
+  const Status status =
+      comm.all_reduce({source, c.n, c.dtype}, {out.data(), c.n, c.dtype}, c.op, {.algorithm = c.algorithm});
   ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
   ASSERT_TRUE(out.intact()) << c.text(comm);
   for (size_t i = 0; i < c.n; ++i) {
-    ASSERT_EQ(load(out.data(), i, c.dtype), expected(i, c.op, comm.size())) << c.text(comm) << " element " << i;
+    ASSERT_EQ(load(out.data(), i, c.dtype), expected(i, c.op, comm.size()))
+        << c.text(comm) << " element " << i;
   }
 }
 
@@ -85,12 +89,13 @@ void run_reduce_scatter(Communicator& comm, const Case& c) {
   Guarded apart(comm, c.n * elt, c.shared);
   for (size_t i = 0; i < whole; ++i) store(in.data(), i, c.dtype, input(comm.rank(), i, c.op, comm.size()));
   std::byte* out = c.in_place ? in.data() + first * elt : apart.data();
-  const Status status = comm.reduce_scatter({in.data(), whole, c.dtype}, {out, c.n, c.dtype}, c.op,
-                                            {.algorithm = c.algorithm});
+  const Status status =
+      comm.reduce_scatter({in.data(), whole, c.dtype}, {out, c.n, c.dtype}, c.op, {.algorithm = c.algorithm});
   ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
   ASSERT_TRUE(in.intact() && apart.intact()) << c.text(comm);
   for (size_t i = 0; i < c.n; ++i) {
-    ASSERT_EQ(load(out, i, c.dtype), expected(first + i, c.op, comm.size())) << c.text(comm) << " element " << i;
+    ASSERT_EQ(load(out, i, c.dtype), expected(first + i, c.op, comm.size()))
+        << c.text(comm) << " element " << i;
   }
 }
 
@@ -114,7 +119,8 @@ void run_all_gather(Communicator& comm, const Case& c) {
 void run_broadcast(Communicator& comm, const Case& c) {
   for (const int root : {0, comm.size() / 2, comm.size() - 1}) {
     Guarded data(comm, c.n * size_of(c.dtype), c.shared);
-    for (size_t i = 0; i < c.n; ++i) store(data.data(), i, c.dtype, input(comm.rank(), i, Op::kSum, comm.size()));
+    for (size_t i = 0; i < c.n; ++i)
+      store(data.data(), i, c.dtype, input(comm.rank(), i, Op::kSum, comm.size()));
     const Status status = comm.broadcast({data.data(), c.n, c.dtype}, root, {.algorithm = c.algorithm});
     ASSERT_TRUE(status.ok()) << c.text(comm) << " root " << root << ": " << status.error().to_string();
     ASSERT_TRUE(data.intact()) << c.text(comm);
@@ -127,10 +133,14 @@ void run_broadcast(Communicator& comm, const Case& c) {
 
 void run(Communicator& comm, const Case& c) {
   switch (c.collective) {
-    case Collective::kAllReduce: return run_all_reduce(comm, c);
-    case Collective::kReduceScatter: return run_reduce_scatter(comm, c);
-    case Collective::kAllGather: return run_all_gather(comm, c);
-    case Collective::kBroadcast: return run_broadcast(comm, c);
+    case Collective::kAllReduce:
+      return run_all_reduce(comm, c);
+    case Collective::kReduceScatter:
+      return run_reduce_scatter(comm, c);
+    case Collective::kAllGather:
+      return run_all_gather(comm, c);
+    case Collective::kBroadcast:
+      return run_broadcast(comm, c);
     case Collective::kBarrier: {
       const Status status = comm.barrier({.algorithm = c.algorithm});
       ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
@@ -138,7 +148,8 @@ void run(Communicator& comm, const Case& c) {
   }
 }
 
-// Element types and operators take turns over the cases, so that each algorithm meets each of them at many counts.
+// Element types and operators take turns over the cases, so that each algorithm meets each of them at many
+// counts.
 template <class Visit>
 void each_case(int n_ranks, const Visit& visit) {
   const auto p = static_cast<size_t>(n_ranks);
@@ -168,7 +179,9 @@ void run_all_cases(int n_ranks, const Config& config) {
 
 class CollectivesOfWorld : public ::testing::TestWithParam<int> {};
 
-TEST_P(CollectivesOfWorld, GiveTheExactResultWithEveryAlgorithm) { run_all_cases(GetParam(), quick_config()); }
+TEST_P(CollectivesOfWorld, GiveTheExactResultWithEveryAlgorithm) {
+  run_all_cases(GetParam(), quick_config());
+}
 
 TEST_P(CollectivesOfWorld, GiveTheExactResultWhenCutInSegments) {
   Config config = quick_config();
@@ -177,7 +190,8 @@ TEST_P(CollectivesOfWorld, GiveTheExactResultWhenCutInSegments) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOfWorld,
-                         ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 32));
+                         ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24,
+                                           32));
 
 class CollectivesOverUcx : public ::testing::TestWithParam<int> {};
 

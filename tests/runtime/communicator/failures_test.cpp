@@ -1,4 +1,5 @@
-// Wrong calls, ranks that disagree, ranks that stay away, aborts: an error that says what happened, never a hang.
+// Wrong calls, ranks that disagree, ranks that stay away, aborts: an error that says what happened, never a
+// hang.
 #include <gtest/gtest.h>
 
 #include "tests/ranks.h"
@@ -17,9 +18,12 @@ TEST(WrongCalls, AreRefusedAndTheCommunicatorGoesOn) {
       return !status.ok() && status.error().code == Code::kInvalidArgument;
     };
     EXPECT_TRUE(refused(comm.all_reduce(std::span<const float>(x), std::span<float>(y), Op::kSum)));
-    EXPECT_TRUE(refused(comm.all_reduce({nullptr, 10, Dtype::kFloat32}, {x.data(), 10, Dtype::kFloat32}, Op::kSum)));
-    EXPECT_TRUE(refused(comm.all_reduce({x.data(), 9, Dtype::kFloat32}, {x.data() + 1, 9, Dtype::kFloat32}, Op::kSum)));
-    EXPECT_TRUE(refused(comm.all_reduce({x.data(), 10, Dtype::kFloat32}, {y.data(), 10, Dtype::kInt32}, Op::kSum)));
+    EXPECT_TRUE(
+        refused(comm.all_reduce({nullptr, 10, Dtype::kFloat32}, {x.data(), 10, Dtype::kFloat32}, Op::kSum)));
+    EXPECT_TRUE(refused(
+        comm.all_reduce({x.data(), 9, Dtype::kFloat32}, {x.data() + 1, 9, Dtype::kFloat32}, Op::kSum)));
+    EXPECT_TRUE(
+        refused(comm.all_reduce({x.data(), 10, Dtype::kFloat32}, {y.data(), 10, Dtype::kInt32}, Op::kSum)));
     EXPECT_TRUE(refused(comm.reduce_scatter(std::span<const float>(x), std::span<float>(y), Op::kSum)));
     EXPECT_TRUE(refused(comm.all_gather(std::span<const float>(x), std::span<float>(y))));
     EXPECT_TRUE(refused(comm.broadcast(std::span<float>(x), 2)));
@@ -27,7 +31,8 @@ TEST(WrongCalls, AreRefusedAndTheCommunicatorGoesOn) {
     EXPECT_TRUE(refused(comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum,
                                         {.algorithm = "no such algorithm"})));
     const size_t huge = SIZE_MAX / 4;
-    EXPECT_TRUE(refused(comm.all_gather({x.data(), huge, Dtype::kFloat32}, {y.data(), huge, Dtype::kFloat32})));
+    EXPECT_TRUE(
+        refused(comm.all_gather({x.data(), huge, Dtype::kFloat32}, {y.data(), huge, Dtype::kFloat32})));
     EXPECT_TRUE(comm.all_reduce(std::span<const float>(x), std::span<float>(x), Op::kSum).ok());
   });
 }
@@ -36,8 +41,8 @@ TEST(WrongCalls, AreRefusedAndTheCommunicatorGoesOn) {
 template <class Odd, class Others>
 void expect_mismatch(int n_ranks, const Odd& odd, const Others& others) {
   on_ranks(n_ranks, quick_config(), [&](Communicator& comm) {
-    // A rank may still be in the barrier when the others fall out, and one that needs nothing from the odd rank may
-    // finish the odd call; each learns at its next step.
+    // A rank may still be in the barrier when the others fall out, and one that needs nothing from the odd
+    // rank may finish the odd call; each learns at its next step.
     Status next = comm.barrier();
     if (next.ok()) next = comm.rank() == 1 ? odd(comm) : others(comm);
     if (next.ok()) next = comm.barrier();
@@ -56,14 +61,16 @@ Status sum(Communicator& comm, size_t n, Op op = Op::kSum) {
 TEST(RanksThatDisagree, OnTheCollectiveSayWhoCalledWhat) {
   for (const int n_ranks : {2, 4}) {
     expect_mismatch(
-        n_ranks, [](Communicator& comm) { return comm.barrier(); }, [](Communicator& comm) { return sum(comm, 100); });
+        n_ranks, [](Communicator& comm) { return comm.barrier(); },
+        [](Communicator& comm) { return sum(comm, 100); });
   }
 }
 
 TEST(RanksThatDisagree, OnTheCountSayWhoCalledWhat) {
   for (const size_t n : {1, 100, 1000000}) {
     expect_mismatch(
-        4, [&](Communicator& comm) { return sum(comm, n + 1); }, [&](Communicator& comm) { return sum(comm, n); });
+        4, [&](Communicator& comm) { return sum(comm, n + 1); },
+        [&](Communicator& comm) { return sum(comm, n); });
   }
 }
 

@@ -27,8 +27,8 @@ TEST(Layout, EveryElementLiesInExactlyOneSegmentOfOneChunk) {
               }
             }
             for (size_t i = 0; i < n; ++i) {
-              ASSERT_EQ(seen[i], 1) << name(collective) << " C=" << n_chunks << " n=" << n << " segment=" << segment
-                                    << " grain=" << grain << " element " << i;
+              ASSERT_EQ(seen[i], 1) << name(collective) << " C=" << n_chunks << " n=" << n
+                                    << " segment=" << segment << " grain=" << grain << " element " << i;
             }
           }
         }

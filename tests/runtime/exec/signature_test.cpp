@@ -53,7 +53,8 @@ TEST(Signature, TheMismatchErrorSaysWhoCalledWhat) {
   EXPECT_EQ(e.code, Code::kMismatch);
   EXPECT_EQ(e.rank, 3);
   EXPECT_NE(e.message.find("rank 0 called barrier #70001"), std::string::npos) << e.message;
-  EXPECT_NE(e.message.find("rank 3 called reduce_scatter #70001 (bf16, max, 123456789012 elements"), std::string::npos)
+  EXPECT_NE(e.message.find("rank 3 called reduce_scatter #70001 (bf16, max, 123456789012 elements"),
+            std::string::npos)
       << e.message;
 }
 
