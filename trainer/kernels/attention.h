@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "trainer/kernels/rows.h"
+
 namespace tern::trainer {
 
 /// The layout of one sequence: row t of `qkv` holds `heads` query heads, then kv_heads keys, then kv_heads
@@ -27,25 +29,26 @@ struct AttentionShape {
 template <class T>
 struct AttentionForward {
   AttentionShape shape;
-  const T* qkv = nullptr;  // (T, qkv_width): one sequence
-  T* out = nullptr;        // (T, out_width)
-  T* lse = nullptr;        // (heads, T): log of the sum of exp of the scaled scores
-  T* scratch = nullptr;    // attention_scratch(shape) elements
+  Rows<const T> qkv;     // (T, qkv_width): one sequence
+  Rows<T> out;           // (T, out_width)
+  T* lse = nullptr;      // (heads, T): log of the sum of exp of the scaled scores
+  T* scratch = nullptr;  // attention_scratch<T>(shape) elements
 };
 
 /// d_qkv (overwritten) from d_out; probabilities are computed again from qkv and lse.
 template <class T>
 struct AttentionBackward {
   AttentionShape shape;
-  const T* qkv = nullptr;    // (T, qkv_width)
-  const T* out = nullptr;    // (T, out_width)
-  const T* lse = nullptr;    // (heads, T)
-  const T* d_out = nullptr;  // (T, out_width)
-  T* d_qkv = nullptr;        // (T, qkv_width)
-  T* scratch = nullptr;      // attention_scratch(shape) elements
+  Rows<const T> qkv;       // (T, qkv_width)
+  Rows<const T> out;       // (T, out_width)
+  const T* lse = nullptr;  // (heads, T)
+  Rows<const T> d_out;     // (T, out_width)
+  Rows<T> d_qkv;           // (T, qkv_width)
+  T* scratch = nullptr;    // attention_scratch<T>(shape) elements
 };
 
 /// Elements of working memory per thread.
+template <class T>
 int64_t attention_scratch(const AttentionShape& shape);
 
 /// The query heads of one key head, on the calling thread. Key heads are independent of each other: they
@@ -55,6 +58,8 @@ void attention_forward(const AttentionForward<T>& args, int64_t kv_head);
 template <class T>
 void attention_backward(const AttentionBackward<T>& args, int64_t kv_head);
 
+extern template int64_t attention_scratch<float>(const AttentionShape&);
+extern template int64_t attention_scratch<double>(const AttentionShape&);
 extern template void attention_forward(const AttentionForward<float>&, int64_t);
 extern template void attention_forward(const AttentionForward<double>&, int64_t);
 extern template void attention_backward(const AttentionBackward<float>&, int64_t);

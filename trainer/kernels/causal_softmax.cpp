@@ -72,7 +72,7 @@ template <class T>
 void scale(const Rows<T>& x, const T* factor) {
   const hn::ScalableTag<T> d;
   for (int64_t r = 0; r < x.rows; ++r) {
-    T* row = x.data + r * x.stride;
+    T* row = x.row(r);
     const auto by = hn::Set(d, factor[r]);
     for_vectors(d, x.width, [&](int64_t i, auto lanes) HWY_ATTR {
       lanes.store(d, hn::Mul(lanes.load(d, row + i), by), row + i);
@@ -81,11 +81,11 @@ void scale(const Rows<T>& x, const T* factor) {
 }
 
 template <class T>
-void dot(const Rows<const T>& a, const T* b, T* out) {
+void dot(const Rows<const T>& a, const Rows<const T>& b, T* out) {
   const hn::ScalableTag<T> d;
   for (int64_t r = 0; r < a.rows; ++r) {
-    const T* left = a.data + r * a.stride;
-    const T* right = b + r * a.stride;
+    const T* left = a.row(r);
+    const T* right = b.row(r);
     auto sum = hn::Zero(d);
     for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
       sum = hn::MulAdd(lanes.load(d, left + i), lanes.load(d, right + i), sum);
@@ -112,10 +112,10 @@ void ScaleF32(const Rows<float>& x, const float* factor) {
 void ScaleF64(const Rows<double>& x, const double* factor) {
   scale(x, factor);
 }
-void DotF32(const Rows<const float>& a, const float* b, float* out) {
+void DotF32(const Rows<const float>& a, const Rows<const float>& b, float* out) {
   dot(a, b, out);
 }
-void DotF64(const Rows<const double>& a, const double* b, double* out) {
+void DotF64(const Rows<const double>& a, const Rows<const double>& b, double* out) {
   dot(a, b, out);
 }
 
@@ -154,10 +154,10 @@ void scale_rows(const Rows<float>& x, const float* factor) {
 void scale_rows(const Rows<double>& x, const double* factor) {
   HWY_DYNAMIC_DISPATCH(ScaleF64)(x, factor);
 }
-void dot_rows(const Rows<const float>& a, const float* b, float* out) {
+void dot_rows(const Rows<const float>& a, const Rows<const float>& b, float* out) {
   HWY_DYNAMIC_DISPATCH(DotF32)(a, b, out);
 }
-void dot_rows(const Rows<const double>& a, const double* b, double* out) {
+void dot_rows(const Rows<const double>& a, const Rows<const double>& b, double* out) {
   HWY_DYNAMIC_DISPATCH(DotF64)(a, b, out);
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "trainer/kernels/rows.h"
+
 namespace tern::trainer {
 
 /// A block of scores, rows [first_row, first_row + rows) of the square of all, columns [0, first_row + rows).
@@ -32,21 +34,12 @@ struct CausalSoftmaxBackward {
 void causal_softmax_backward(const CausalSoftmaxBackward<float>& args);
 void causal_softmax_backward(const CausalSoftmaxBackward<double>& args);
 
-/// Rows of a strided matrix.
-template <class T>
-struct Rows {
-  T* data = nullptr;
-  int64_t rows = 0;
-  int64_t width = 0;
-  int64_t stride = 0;
-};
-
 /// x[row] *= factor[row].
 void scale_rows(const Rows<float>& x, const float* factor);
 void scale_rows(const Rows<double>& x, const double* factor);
 
-/// out[row] = sum of a[row] * b[row]; b has the rows, width and stride of a.
-void dot_rows(const Rows<const float>& a, const float* b, float* out);
-void dot_rows(const Rows<const double>& a, const double* b, double* out);
+/// out[row] = sum of a[row] * b[row].
+void dot_rows(const Rows<const float>& a, const Rows<const float>& b, float* out);
+void dot_rows(const Rows<const double>& a, const Rows<const double>& b, double* out);
 
 }  // namespace tern::trainer

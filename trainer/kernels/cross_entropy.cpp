@@ -52,13 +52,13 @@ double one_row(const hn::ScalableTag<T> d, int64_t vocab, int32_t target, T* log
 template <class T>
 void all_rows(const CrossEntropy<T>& a) {
   const hn::ScalableTag<T> d;
-  for (int64_t row = 0; row < a.rows; ++row) {
-    T* logits = a.logits + row * a.vocab;
+  for (int64_t row = 0; row < a.logits.rows; ++row) {
+    T* logits = a.logits.row(row);
     if (a.targets[row] < 0) {
-      std::fill_n(logits, a.vocab, T{0});
+      std::fill_n(logits, a.logits.width, T{0});
       a.losses[row] = 0.0;
     } else {
-      a.losses[row] = one_row(d, a.vocab, a.targets[row], logits);
+      a.losses[row] = one_row(d, a.logits.width, a.targets[row], logits);
     }
   }
 }

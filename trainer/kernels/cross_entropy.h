@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "trainer/kernels/rows.h"
+
 namespace tern::trainer {
 
 /// losses[row] = log(sum of exp(logits)) - logits[target]; logits <- softmax(logits) - one_hot(target), the
@@ -10,10 +12,8 @@ namespace tern::trainer {
 /// makes its row's loss NaN or infinite.
 template <class T>
 struct CrossEntropy {
-  int64_t rows = 0;
-  int64_t vocab = 0;
-  const int32_t* targets = nullptr;  // (rows), < vocab
-  T* logits = nullptr;               // (rows, vocab)
+  const int32_t* targets = nullptr;  // (rows), < V
+  Rows<T> logits;                    // (rows, V)
   double* losses = nullptr;          // (rows)
 };
 

@@ -34,17 +34,15 @@ class OneThread {
 
 template <class T>
 Product<T> rows_of(Product<T> p, Range rows) {
-  p.a.data += rows.begin * (p.a.transposed ? 1 : p.a.stride);
-  p.c += rows.begin * p.c_stride;
-  p.m = rows.size();
+  p.a.matrix = p.a.transposed ? p.a.matrix.columns(rows.begin, rows.size()) : p.a.matrix.part(rows);
+  p.c = p.c.part(rows);
   return p;
 }
 
 template <class T>
 Product<T> columns_of(Product<T> p, Range columns) {
-  p.b.data += columns.begin * (p.b.transposed ? p.b.stride : 1);
-  p.c += columns.begin;
-  p.n = columns.size();
+  p.b.matrix = p.b.transposed ? p.b.matrix.part(columns) : p.b.matrix.columns(columns.begin, columns.size());
+  p.c = p.c.columns(columns.begin, columns.size());
   return p;
 }
 
@@ -52,9 +50,10 @@ Product<T> columns_of(Product<T> p, Range columns) {
 
 void multiply(const Product<float>& p) {
   const OneThread guard;
+  const Rows<const float>&a = p.a.matrix, &b = p.b.matrix;
   const dnnl_status_t status =
-      dnnl_sgemm(p.a.transposed ? 'T' : 'N', p.b.transposed ? 'T' : 'N', p.m, p.n, p.k, p.alpha, p.a.data,
-                 p.a.stride, p.b.data, p.b.stride, p.beta, p.c, p.c_stride);
+      dnnl_sgemm(p.a.transposed ? 'T' : 'N', p.b.transposed ? 'T' : 'N', p.c.rows, p.c.width, p.k(), p.alpha,
+                 a.data, a.stride, b.data, b.stride, p.beta, p.c.data, p.c.stride);
   TERN_CHECK(status == dnnl_success);
 }
 
@@ -63,19 +62,21 @@ void multiply(const Product<double>& p) {
   static std::once_flag once;
   std::call_once(once, [] { openblas_set_num_threads(1); });
   const auto as_int = [](int64_t x) { return static_cast<blasint>(x); };
+  const Rows<const double>&a = p.a.matrix, &b = p.b.matrix;
   cblas_dgemm(CblasRowMajor, p.a.transposed ? CblasTrans : CblasNoTrans,
-              p.b.transposed ? CblasTrans : CblasNoTrans, as_int(p.m), as_int(p.n), as_int(p.k), p.alpha,
-              p.a.data, as_int(p.a.stride), p.b.data, as_int(p.b.stride), p.beta, p.c, as_int(p.c_stride));
+              p.b.transposed ? CblasTrans : CblasNoTrans, as_int(p.c.rows), as_int(p.c.width), as_int(p.k()),
+              p.alpha, a.data, as_int(a.stride), b.data, as_int(b.stride), p.beta, p.c.data,
+              as_int(p.c.stride));
 }
 
 template <class T>
 void multiply(Team& team, const Product<T>& product) {
   // Cuts at multiples of 48: the register blocks of the AVX-512 and AVX2 kernels divide it.
   constexpr int64_t kGrain = 48;
-  if (product.m >= product.n || product.m >= kGrain * team.size()) {
-    team.for_range(product.m, kGrain, [&](Range rows) { multiply(rows_of(product, rows)); });
+  if (product.c.rows >= product.c.width || product.c.rows >= kGrain * team.size()) {
+    team.for_range(product.c.rows, kGrain, [&](Range rows) { multiply(rows_of(product, rows)); });
   } else {
-    team.for_range(product.n, kGrain, [&](Range columns) { multiply(columns_of(product, columns)); });
+    team.for_range(product.c.width, kGrain, [&](Range columns) { multiply(columns_of(product, columns)); });
   }
 }
 

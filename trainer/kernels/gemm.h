@@ -3,32 +3,34 @@
 
 #include <cstdint>
 
+#include "trainer/kernels/rows.h"
 #include "trainer/kernels/team.h"
 
 namespace tern::trainer {
 
-/// A row-major factor of a product; `transposed` uses it as its transpose. `stride`: elements from row to
-/// row.
+/// A factor of a product: a matrix, or its transpose.
 template <class T>
 struct Factor {
-  const T* data = nullptr;
-  int64_t stride = 0;
-  bool transposed = false;
+  Factor(const Rows<const T>& rows, bool transpose = false)  // NOLINT(google-explicit-constructor)
+      : matrix(rows), transposed(transpose) {}
+  Factor(const Rows<T>& rows, bool transpose = false)  // NOLINT(google-explicit-constructor)
+      : matrix(rows), transposed(transpose) {}
+
+  Rows<const T> matrix;
+  bool transposed;
 };
 
-/// c (m, n) = alpha * a (m, k) * b (k, n) + beta * c; c must not overlap a or b; c is not read when beta is
+/// c (m, n) = alpha * a (m, k) * b (k, n) + beta * c; no overlap of c with a or b; c is not read when beta is
 /// 0.
 template <class T>
 struct Product {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
   Factor<T> a;
   Factor<T> b;
-  T* c = nullptr;
-  int64_t c_stride = 0;
+  Rows<T> c;
   T alpha = 1;
   T beta = 0;
+
+  int64_t k() const { return a.transposed ? a.matrix.rows : a.matrix.width; }
 };
 
 /// Computes the product on the calling thread: fp32 by oneDNN, fp64 by OpenBLAS. The same bits every time.

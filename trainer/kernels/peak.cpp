@@ -12,13 +12,8 @@ double measure_peak_flops(Team& team, int n_tries) {
   constexpr int64_t kSide = 2048;
   const std::vector<float> factor(kSide * kSide, 0.5F);
   std::vector<float> result(kSide * kSide);
-  const Product<float> product{.m = kSide,
-                               .n = kSide,
-                               .k = kSide,
-                               .a = {factor.data(), kSide},
-                               .b = {factor.data(), kSide},
-                               .c = result.data(),
-                               .c_stride = kSide};
+  const Rows<const float> square{factor.data(), kSide, kSide, kSide};
+  const Product<float> product{.a = square, .b = square, .c = {result.data(), kSide, kSide, kSide}};
   multiply(team, product);  // code generation, page faults, clock ramp
   double best = 0;
   for (int i = 0; i < n_tries; ++i) {

@@ -37,11 +37,11 @@ HWY_INLINE T sum_of_squares(const hn::ScalableTag<T> d, int64_t width, const T* 
 template <class T>
 void forward(const RmsNormForward<T>& a) {
   const hn::ScalableTag<T> d;
-  for (int64_t row = 0; row < a.rows; ++row) {
-    const T* x = a.x + row * a.width;
-    const T mean = sum_of_squares(d, a.width, x) / static_cast<T>(a.width);
+  for (int64_t row = 0; row < a.x.rows; ++row) {
+    const T* x = a.x.row(row);
+    const T mean = sum_of_squares(d, a.x.width, x) / static_cast<T>(a.x.width);
     a.rstd[row] = T{1} / std::sqrt(mean + a.eps);
-    scale_row(d, a.width, x, a.rstd[row], a.weight, a.y + row * a.width);
+    scale_row(d, a.x.width, x, a.rstd[row], a.weight, a.y.row(row));
   }
 }
 
@@ -49,21 +49,21 @@ void forward(const RmsNormForward<T>& a) {
 template <class T>
 void backward(const RmsNormBackward<T>& a) {
   const hn::ScalableTag<T> d;
-  for (int64_t row = 0; row < a.rows; ++row) {
-    const T* x = a.x + row * a.width;
-    const T* dy = a.dy + row * a.width;
-    T* dx = a.dx + row * a.width;
+  for (int64_t row = 0; row < a.x.rows; ++row) {
+    const T* x = a.x.row(row);
+    const T* dy = a.dy.row(row);
+    T* dx = a.dx.row(row);
     auto dot = hn::Zero(d);
-    for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
+    for_vectors(d, a.x.width, [&](int64_t i, auto lanes) HWY_ATTR {
       const auto g = hn::Mul(lanes.load(d, dy + i), lanes.load(d, a.weight + i));
       dot = hn::MulAdd(g, lanes.load(d, x + i), dot);
     });
     const T rstd = a.rstd[row];
-    const T mean = hn::GetLane(hn::SumOfLanes(d, dot)) * rstd / static_cast<T>(a.width);
+    const T mean = hn::GetLane(hn::SumOfLanes(d, dot)) * rstd / static_cast<T>(a.x.width);
     const auto scale = hn::Set(d, rstd);
     const auto pull = hn::Set(d, mean);
-    const T* residual = a.residual == nullptr ? nullptr : a.residual + row * a.width;
-    for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
+    const T* residual = a.residual.data == nullptr ? nullptr : a.residual.row(row);
+    for_vectors(d, a.x.width, [&](int64_t i, auto lanes) HWY_ATTR {
       const auto upstream = lanes.load(d, dy + i);
       const auto h = hn::Mul(lanes.load(d, x + i), scale);
       const auto g = hn::Mul(upstream, lanes.load(d, a.weight + i));
@@ -77,8 +77,8 @@ void backward(const RmsNormBackward<T>& a) {
 template <class T>
 void again(const RmsNormAgain<T>& a) {
   const hn::ScalableTag<T> d;
-  for (int64_t row = 0; row < a.rows; ++row)
-    scale_row(d, a.width, a.x + row * a.width, a.rstd[row], a.weight, a.y + row * a.width);
+  for (int64_t row = 0; row < a.x.rows; ++row)
+    scale_row(d, a.x.width, a.x.row(row), a.rstd[row], a.weight, a.y.row(row));
 }
 
 void ForwardF32(const RmsNormForward<float>& a) {

@@ -1,34 +1,30 @@
 // RMSNorm and its gradient.
 #pragma once
 
-#include <cstdint>
+#include "trainer/kernels/rows.h"
 
 namespace tern::trainer {
 
 /// rstd[row] = 1 / sqrt(mean(x^2) + eps); y = x * rstd * weight. Source: Zhang & Sennrich, NeurIPS 2019.
 template <class T>
 struct RmsNormForward {
-  int64_t rows = 0;
-  int64_t width = 0;
   T eps = 0;
-  const T* x = nullptr;       // (rows, width)
+  Rows<const T> x;
   const T* weight = nullptr;  // (width)
   T* rstd = nullptr;          // (rows)
-  T* y = nullptr;             // (rows, width)
+  Rows<T> y;
 };
 
-/// dx (rows, width) = residual (nothing when null) + gradient through the norm;
+/// dx = residual (nothing when its data is null) + gradient through the norm;
 /// dweight (width) += sum over rows of dy * x * rstd. dx may be residual.
 template <class T>
 struct RmsNormBackward {
-  int64_t rows = 0;
-  int64_t width = 0;
-  const T* x = nullptr;
+  Rows<const T> x;
   const T* rstd = nullptr;
   const T* weight = nullptr;
-  const T* dy = nullptr;
-  const T* residual = nullptr;
-  T* dx = nullptr;
+  Rows<const T> dy;
+  Rows<const T> residual;
+  Rows<T> dx;
   T* dweight = nullptr;
 };
 
@@ -36,12 +32,10 @@ struct RmsNormBackward {
 /// pass.
 template <class T>
 struct RmsNormAgain {
-  int64_t rows = 0;
-  int64_t width = 0;
-  const T* x = nullptr;
+  Rows<const T> x;
   const T* rstd = nullptr;
   const T* weight = nullptr;
-  T* y = nullptr;
+  Rows<T> y;
 };
 
 /// On the calling thread; rows are independent of each other. The mean of squares is summed in T.

@@ -17,12 +17,12 @@ void turn(const Rotation<T>& r) {
   const hn::ScalableTag<T> d;
   const int64_t half = r.head_dim / 2;
   const auto sign = hn::Set(d, static_cast<T>(r.direction < 0 ? -1 : 1));
-  for (int64_t row = 0; row < r.rows; ++row) {
+  for (int64_t row = 0; row < r.x.rows; ++row) {
     const int64_t position = (r.first_row + row) % r.tokens;
     const T* cosines = r.cosines + position * half;
     const T* sines = r.sines + position * half;
-    for (int64_t head = 0; head < r.heads; ++head) {
-      T* low = r.x + row * r.stride + head * r.head_dim;
+    for (int64_t first = 0; first < r.x.width; first += r.head_dim) {
+      T* low = r.x.row(row) + first;
       T* high = low + half;
       for_vectors(d, half, [&](int64_t i, auto lanes) HWY_ATTR {
         const auto c = lanes.load(d, cosines + i);

@@ -1,7 +1,7 @@
 // Rotary position embedding in the rotate-half layout of Hugging Face.
 #pragma once
 
-#include <cstdint>
+#include "trainer/kernels/rows.h"
 
 namespace tern::trainer {
 
@@ -11,16 +11,13 @@ namespace tern::trainer {
 /// Source: Su et al., RoFormer (2021).
 template <class T>
 struct Rotation {
+  Rows<T> x;              ///< consecutive heads from the start of each row: queries, then keys
   int64_t first_row = 0;  ///< row r has position (first_row + r) % tokens
-  int64_t rows = 0;
   int64_t tokens = 0;
-  int64_t heads = 0;           ///< consecutive heads at the start of a row: queries, then keys
-  int64_t head_dim = 0;        ///< even
-  int64_t stride = 0;          ///< elements from row to row
+  int64_t head_dim = 0;        ///< even; divides x.width
   const T* cosines = nullptr;  ///< (tokens, head_dim / 2)
   const T* sines = nullptr;    ///< (tokens, head_dim / 2)
   int direction = 1;
-  T* x = nullptr;  ///< the first of `rows` rows
 };
 
 void rotate(const Rotation<float>& rotation);

@@ -27,11 +27,11 @@ HWY_INLINE V sigmoid(D d, V x) {
 template <class T>
 void forward(const SwigluForward<T>& a) {
   const hn::ScalableTag<T> d;
-  for (int64_t row = 0; row < a.rows; ++row) {
-    const T* gate = a.gate_up + row * 2 * a.width;
-    const T* up = gate + a.width;
-    T* out = a.out + row * a.width;
-    for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
+  for (int64_t row = 0; row < a.gate_up.rows; ++row) {
+    const T* gate = a.gate_up.row(row);
+    const T* up = gate + a.out.width;
+    T* out = a.out.row(row);
+    for_vectors(d, a.out.width, [&](int64_t i, auto lanes) HWY_ATTR {
       const auto g = lanes.load(d, gate + i);
       lanes.store(d, hn::Mul(hn::Mul(g, sigmoid(d, g)), lanes.load(d, up + i)), out + i);
     });
@@ -42,11 +42,11 @@ template <class T>
 void backward(const SwigluBackward<T>& a) {
   const hn::ScalableTag<T> d;
   const auto one = hn::Set(d, T{1});
-  for (int64_t row = 0; row < a.rows; ++row) {
-    T* gate = a.gate_up + row * 2 * a.width;
-    T* up = gate + a.width;
-    T* d_out = a.d_out + row * a.width;
-    for_vectors(d, a.width, [&](int64_t i, auto lanes) HWY_ATTR {
+  for (int64_t row = 0; row < a.gate_up.rows; ++row) {
+    T* gate = a.gate_up.row(row);
+    T* up = gate + a.d_out.width;
+    T* d_out = a.d_out.row(row);
+    for_vectors(d, a.d_out.width, [&](int64_t i, auto lanes) HWY_ATTR {
       const auto g = lanes.load(d, gate + i);
       const auto u = lanes.load(d, up + i);
       const auto upstream = lanes.load(d, d_out + i);

@@ -1,7 +1,7 @@
 // SwiGLU: silu(gate) * up.
 #pragma once
 
-#include <cstdint>
+#include "trainer/kernels/rows.h"
 
 namespace tern::trainer {
 
@@ -9,10 +9,8 @@ namespace tern::trainer {
 /// (2020).
 template <class T>
 struct SwigluForward {
-  int64_t rows = 0;
-  int64_t width = 0;
-  const T* gate_up = nullptr;  // (rows, 2 * width)
-  T* out = nullptr;            // (rows, width)
+  Rows<const T> gate_up;  // (rows, 2 * width)
+  Rows<T> out;            // (rows, width)
 };
 
 /// gate_up becomes its own gradient, and `d_out`, the gradient of `out`, becomes `out` once more: the product
@@ -20,10 +18,8 @@ struct SwigluForward {
 /// this.
 template <class T>
 struct SwigluBackward {
-  int64_t rows = 0;
-  int64_t width = 0;
-  T* gate_up = nullptr;  // (rows, 2 * width)
-  T* d_out = nullptr;    // (rows, width)
+  Rows<T> gate_up;  // (rows, 2 * width)
+  Rows<T> d_out;    // (rows, width)
 };
 
 /// On the calling thread.

@@ -14,24 +14,30 @@ namespace tern::trainer {
 namespace {
 
 template <class T>
+void copy(const Rows<T>& from, const Rows<T>& to) {
+  for (int64_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.width, to.row(i));
+}
+
+/// scratch.normed = norm of some rows of x.
+template <class T>
+void normalise(ModelState<T>& s, const T* weight, const Rows<T>& x, T* rstd, Range r) {
+  rms_norm_forward(RmsNormForward<T>{.eps = static_cast<T>(s.config.rms_norm_eps),
+                                     .x = x.part(r),
+                                     .weight = weight,
+                                     .rstd = rstd + r.begin,
+                                     .y = s.scratch.normed.part(r)});
+}
+
+template <class T>
 void input_to_qkv(ModelState<T>& s, const T* params, int layer) {
   const LayerWeights& w = s.weights[static_cast<size_t>(layer)];
   const LayerActivations<T>& a = s.layers[static_cast<size_t>(layer)];
-  const int64_t width = s.config.hidden;
   s.for_rows([&](Range r, int, Lap& lap) {
-    T* normed = at_row(s.scratch.normed, r.begin, width);
-    rms_norm_forward(RmsNormForward<T>{.rows = r.size(),
-                                       .width = width,
-                                       .eps = static_cast<T>(s.config.rms_norm_eps),
-                                       .x = at_row(a.x, r.begin, width),
-                                       .weight = params + w.input_norm,
-                                       .rstd = a.input_rstd + r.begin,
-                                       .y = normed});
+    normalise(s, params + w.input_norm, a.x, a.input_rstd, r);
     lap.add(&PassTimes::norm);
-    T* qkv = at_row(a.qkv, r.begin, w.qkv.outputs);
-    project(w.qkv, params, Flow<T>{.from = normed, .to = qkv, .rows = r.size()});
+    project(w.qkv, params, Flow<T>{.from = s.scratch.normed.part(r), .to = a.qkv.part(r)});
     lap.add(&PassTimes::gemm);
-    rotate(s.rotation(r, qkv, 1));
+    rotate(s.rotation(a.qkv, r, 1));
     lap.add(&PassTimes::attention);
   });
 }
@@ -39,70 +45,47 @@ void input_to_qkv(ModelState<T>& s, const T* params, int layer) {
 template <class T>
 void attend(ModelState<T>& s, int layer) {
   const LayerActivations<T>& a = s.layers[static_cast<size_t>(layer)];
-  const AttentionShape shape = s.attention_shape();
-  s.for_key_heads([&](int64_t sequence, int64_t kv_head, int member) {
-    const int64_t row = sequence * shape.tokens;
-    attention_forward(AttentionForward<T>{.shape = shape,
-                                          .qkv = at_row(a.qkv, row, shape.qkv_width()),
-                                          .out = at_row(a.attention, row, shape.out_width()),
-                                          .lse = at_row(a.lse, row, shape.heads),
-                                          .scratch = s.scratch.attention + member * attention_scratch(shape)},
+  s.for_key_heads([&](Range sequence, int64_t kv_head, int member) {
+    attention_forward(AttentionForward<T>{.shape = s.attention_shape(),
+                                          .qkv = a.qkv.part(sequence),
+                                          .out = a.attention.part(sequence),
+                                          .lse = a.lse + sequence.begin * s.config.heads,
+                                          .scratch = s.attention_scratch_of(member)},
                       kv_head);
   });
 }
 
 /// x_next = x_mid + down(swiglu(gate_up(norm(x_mid)))), where x_mid = x + o(attention).
 template <class T>
-void attention_to_output(ModelState<T>& s, const T* params, int layer, T* x_next) {
+void attention_to_output(ModelState<T>& s, const T* params, int layer, const Rows<T>& x_next) {
   const LayerWeights& w = s.weights[static_cast<size_t>(layer)];
   const LayerActivations<T>& a = s.layers[static_cast<size_t>(layer)];
-  const int64_t width = s.config.hidden;
-  const int64_t inner = s.config.intermediate;
   s.for_rows([&](Range r, int, Lap& lap) {
-    T* x_mid = at_row(a.x_mid, r.begin, width);
-    std::copy_n(at_row(a.x, r.begin, width), r.size() * width, x_mid);
+    const Rows<T> x_mid = a.x_mid.part(r), out = x_next.part(r);
+    const Rows<T> gate_up = a.gate_up.part(r), activated = s.scratch.activated.part(r);
+    copy(a.x.part(r), x_mid);
     lap.add(&PassTimes::norm);
-    const T* attention = at_row(a.attention, r.begin, w.o.inputs);
-    project(w.o, params, Flow<T>{.from = attention, .to = x_mid, .rows = r.size(), .beta = 1});
+    project(w.o, params, Flow<T>{.from = a.attention.part(r), .to = x_mid, .beta = 1});
     lap.add(&PassTimes::gemm);
-    T* normed = at_row(s.scratch.normed, r.begin, width);
-    rms_norm_forward(RmsNormForward<T>{.rows = r.size(),
-                                       .width = width,
-                                       .eps = static_cast<T>(s.config.rms_norm_eps),
-                                       .x = x_mid,
-                                       .weight = params + w.post_attention_norm,
-                                       .rstd = a.post_rstd + r.begin,
-                                       .y = normed});
+    normalise(s, params + w.post_attention_norm, a.x_mid, a.post_rstd, r);
     lap.add(&PassTimes::norm);
-    T* gate_up = at_row(a.gate_up, r.begin, 2 * inner);
-    project(w.gate_up, params, Flow<T>{.from = normed, .to = gate_up, .rows = r.size()});
+    project(w.gate_up, params, Flow<T>{.from = s.scratch.normed.part(r), .to = gate_up});
     lap.add(&PassTimes::gemm);
-    T* activated = at_row(s.scratch.activated, r.begin, inner);
-    swiglu_forward(SwigluForward<T>{.rows = r.size(), .width = inner, .gate_up = gate_up, .out = activated});
+    swiglu_forward(SwigluForward<T>{.gate_up = gate_up, .out = activated});
     lap.add(&PassTimes::activation);
-    T* out = at_row(x_next, r.begin, width);
-    std::copy_n(x_mid, r.size() * width, out);
+    copy(x_mid, out);
     lap.add(&PassTimes::norm);
-    project(w.down, params, Flow<T>{.from = activated, .to = out, .rows = r.size(), .beta = 1});
+    project(w.down, params, Flow<T>{.from = activated, .to = out, .beta = 1});
     lap.add(&PassTimes::gemm);
   });
 }
 
 template <class T>
 void final_norm_and_head(ModelState<T>& s, const T* params) {
-  const int64_t width = s.config.hidden;
   s.for_rows([&](Range r, int, Lap& lap) {
-    T* normed = at_row(s.scratch.normed, r.begin, width);
-    rms_norm_forward(RmsNormForward<T>{.rows = r.size(),
-                                       .width = width,
-                                       .eps = static_cast<T>(s.config.rms_norm_eps),
-                                       .x = at_row(s.scratch.x_final, r.begin, width),
-                                       .weight = params + s.final_norm,
-                                       .rstd = s.scratch.final_rstd + r.begin,
-                                       .y = normed});
+    normalise(s, params + s.final_norm, s.scratch.x_final, s.scratch.final_rstd, r);
     lap.add(&PassTimes::norm);
-    T* logits = at_row(s.scratch.logits, r.begin, s.head.outputs);
-    project(s.head, params, Flow<T>{.from = normed, .to = logits, .rows = r.size()});
+    project(s.head, params, Flow<T>{.from = s.scratch.normed.part(r), .to = s.scratch.logits.part(r)});
     lap.add(&PassTimes::gemm);
   });
 }
@@ -117,7 +100,7 @@ void forward_to_logits(ModelState<T>& s, const T* params, std::span<const int32_
                          [&](int32_t token) { return token >= 0 && token < config.vocab; }));
   s.tokens.assign(tokens.begin(), tokens.end());
   Lap lap(&s.times);
-  embed(params + s.layout[0].offset, tokens, static_cast<int64_t>(config.hidden), s.layers.front().x);
+  embed(params + s.layout[0].offset, tokens, s.layers.front().x);
   lap.add(&PassTimes::embedding);
   for (int layer = 0; layer < config.layers; ++layer) {
     const bool last = layer + 1 == config.layers;
@@ -132,10 +115,8 @@ void forward_to_logits(ModelState<T>& s, const T* params, std::span<const int32_
 template <class T>
 double sum_losses(ModelState<T>& s, std::span<const int32_t> targets) {
   s.for_rows([&](Range r, int, Lap& lap) {
-    cross_entropy(CrossEntropy<T>{.rows = r.size(),
-                                  .vocab = s.config.vocab,
-                                  .targets = targets.data() + r.begin,
-                                  .logits = at_row(s.scratch.logits, r.begin, s.head.outputs),
+    cross_entropy(CrossEntropy<T>{.targets = targets.data() + r.begin,
+                                  .logits = s.scratch.logits.part(r),
                                   .losses = s.row_losses.data() + r.begin});
     lap.add(&PassTimes::loss);
   });

@@ -19,6 +19,11 @@ class Carver {
     used_ += (n + kLine - 1) / kLine * kLine;
     return taken;
   }
+  /// A matrix with its rows apart as row_stride() says.
+  Rows<T> take_rows(int64_t rows, int64_t width) {
+    const int64_t stride = row_stride<T>(width);
+    return {take(rows * stride), rows, width, stride};
+  }
   int64_t used() const { return used_; }
 
  private:
@@ -31,14 +36,14 @@ template <class T>
 LayerActivations<T> carve_layer(Carver<T>& carver, const LlamaConfig& c, Shape shape) {
   const int64_t n = shape.rows();
   LayerActivations<T> a;
-  a.x = carver.take(n * c.hidden);
+  a.x = carver.take_rows(n, c.hidden);
   a.input_rstd = carver.take(n);
-  a.qkv = carver.take(n * (c.query_width() + 2 * c.kv_width()));
+  a.qkv = carver.take_rows(n, c.query_width() + 2 * c.kv_width());
   a.lse = carver.take(n * c.heads);
-  a.attention = carver.take(n * c.query_width());
-  a.x_mid = carver.take(n * c.hidden);
+  a.attention = carver.take_rows(n, c.query_width());
+  a.x_mid = carver.take_rows(n, c.hidden);
   a.post_rstd = carver.take(n);
-  a.gate_up = carver.take(n * 2 * c.intermediate);
+  a.gate_up = carver.take_rows(n, 2 * c.intermediate);
   return a;
 }
 
@@ -47,17 +52,17 @@ SharedScratch<T> carve_scratch(Carver<T>& carver, const LlamaConfig& c, Shape sh
   const int64_t n = shape.rows();
   const AttentionShape attention{shape.tokens, c.heads, c.kv_heads, c.head_dim};
   SharedScratch<T> s;
-  s.x_final = carver.take(n * c.hidden);
+  s.x_final = carver.take_rows(n, c.hidden);
   s.final_rstd = carver.take(n);
-  s.normed = carver.take(n * c.hidden);
-  s.activated = carver.take(n * c.intermediate);
-  s.d_x = carver.take(n * c.hidden);
-  s.d_mid = carver.take(n * c.hidden);
-  s.d_normed = carver.take(n * c.hidden);
-  s.d_attention = carver.take(n * c.query_width());
-  s.d_qkv = carver.take(n * attention.qkv_width());
-  s.logits = carver.take(n * c.vocab);
-  s.attention = carver.take(threads * attention_scratch(attention));
+  s.normed = carver.take_rows(n, c.hidden);
+  s.activated = carver.take_rows(n, c.intermediate);
+  s.d_x = carver.take_rows(n, c.hidden);
+  s.d_mid = carver.take_rows(n, c.hidden);
+  s.d_normed = carver.take_rows(n, c.hidden);
+  s.d_attention = carver.take_rows(n, c.query_width());
+  s.d_qkv = carver.take_rows(n, attention.qkv_width());
+  s.logits = carver.take_rows(n, c.vocab);
+  s.attention = carver.take(threads * attention_scratch<T>(attention));
   s.d_norm_weight = carver.take(static_cast<int64_t>(threads) * c.hidden);
   return s;
 }
@@ -186,7 +191,7 @@ void Model<T>::logits(std::span<const T> params, std::span<const int32_t> tokens
   TERN_CHECK(static_cast<int64_t>(params.size()) == s.layout.n_elements());
   TERN_CHECK(row >= 0 && row < s.rows() && out.size() == static_cast<size_t>(s.config.vocab));
   forward_to_logits(*state_, params.data(), tokens);
-  std::copy_n(s.scratch.logits + row * s.config.vocab, out.size(), out.data());
+  std::copy_n(s.scratch.logits.row(row), out.size(), out.data());
 }
 
 template struct ModelState<float>;

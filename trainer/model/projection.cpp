@@ -15,16 +15,22 @@ Projection::Projection(const ParameterLayout& layout, int first_param, int n)
   }
 }
 
+namespace {
+
+/// A slab of the weights, or of their gradients, as a matrix.
+template <class T>
+Rows<T> matrix_of(const Projection& projection, const Projection::Slab& slab, T* flat) {
+  return {flat + slab.offset, slab.rows, projection.inputs, projection.inputs};
+}
+
+}  // namespace
+
 template <class T>
 void project(const Projection& projection, const T* params, const Flow<T>& flow) {
   for (const Projection::Slab& slab : projection.slabs) {
-    multiply(Product<T>{.m = flow.rows,
-                        .n = slab.rows,
-                        .k = projection.inputs,
-                        .a = {flow.from, projection.inputs},
-                        .b = {params + slab.offset, projection.inputs, true},
-                        .c = flow.to + slab.column,
-                        .c_stride = projection.outputs,
+    multiply(Product<T>{.a = flow.from,
+                        .b = {matrix_of(projection, slab, params), true},
+                        .c = flow.to.columns(slab.column, slab.rows),
                         .alpha = flow.alpha,
                         .beta = flow.beta});
   }
@@ -34,13 +40,9 @@ template <class T>
 void project_back(const Projection& projection, const T* params, const Flow<T>& flow) {
   T beta = flow.beta;
   for (const Projection::Slab& slab : projection.slabs) {
-    multiply(Product<T>{.m = flow.rows,
-                        .n = projection.inputs,
-                        .k = slab.rows,
-                        .a = {flow.from + slab.column, projection.outputs},
-                        .b = {params + slab.offset, projection.inputs},
+    multiply(Product<T>{.a = flow.from.columns(slab.column, slab.rows),
+                        .b = matrix_of(projection, slab, params),
                         .c = flow.to,
-                        .c_stride = projection.inputs,
                         .alpha = flow.alpha,
                         .beta = beta});
     beta = 1;  // further slabs add to the first
@@ -50,13 +52,9 @@ void project_back(const Projection& projection, const T* params, const Flow<T>& 
 template <class T>
 void add_weight_gradient(Team& team, const Projection& projection, const WeightGradient<T>& args, T* grads) {
   for (const Projection::Slab& slab : projection.slabs) {
-    multiply(team, Product<T>{.m = slab.rows,
-                              .n = projection.inputs,
-                              .k = args.rows,
-                              .a = {args.dy + slab.column, projection.outputs, true},
-                              .b = {args.x, projection.inputs},
-                              .c = grads + slab.offset,
-                              .c_stride = projection.inputs,
+    multiply(team, Product<T>{.a = {args.dy.columns(slab.column, slab.rows), true},
+                              .b = args.x,
+                              .c = matrix_of(projection, slab, grads),
                               .alpha = args.alpha,
                               .beta = 1});
   }

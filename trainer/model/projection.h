@@ -26,12 +26,11 @@ struct Projection {
   Projection(const ParameterLayout& layout, int first_param, int n);
 };
 
-/// Rows of inputs (rows, in) and outputs (rows, out), either of which is the result.
+/// Inputs (rows, in) and outputs (rows, out) of a projection, either of which is the result.
 template <class T>
 struct Flow {
-  const T* from = nullptr;
-  T* to = nullptr;
-  int64_t rows = 0;
+  Rows<const T> from;
+  Rows<T> to;
   T alpha = 1;
   T beta = 0;  ///< times what `to` held
 };
@@ -48,9 +47,8 @@ void project_back(const Projection& projection, const T* params, const Flow<T>& 
 /// What a weight gradient is made of.
 template <class T>
 struct WeightGradient {
-  const T* dy = nullptr;  // (rows, outputs)
-  const T* x = nullptr;   // (rows, inputs)
-  int64_t rows = 0;
+  Rows<const T> dy;  // (rows, outputs)
+  Rows<const T> x;   // (rows, inputs)
   T alpha = 1;
 };
 

@@ -31,29 +31,29 @@ struct LayerWeights {
 /// these: cheaper than writing and reading them.
 template <class T>
 struct LayerActivations {
-  T* x = nullptr;           // (N, C) residual stream before the layer; N = B * T
+  Rows<T> x;                // (N, C) residual stream before the layer; N = B * T
   T* input_rstd = nullptr;  // (N)
-  T* qkv = nullptr;         // (N, (H + 2 KV) D) after rotary embedding
+  Rows<T> qkv;              // (N, (H + 2 KV) D) after rotary embedding
   T* lse = nullptr;         // (B, H, T)
-  T* attention = nullptr;   // (N, H D)
-  T* x_mid = nullptr;       // (N, C) after the attention block
+  Rows<T> attention;        // (N, H D)
+  Rows<T> x_mid;            // (N, C) after the attention block
   T* post_rstd = nullptr;   // (N)
-  T* gate_up = nullptr;     // (N, 2 F)
+  Rows<T> gate_up;          // (N, 2 F), after its backward step the gradient
 };
 
 /// Memory that one layer after the other uses.
 template <class T>
 struct SharedScratch {
-  T* x_final = nullptr;        // (N, C) after the last layer
+  Rows<T> x_final;             // (N, C) after the last layer
   T* final_rstd = nullptr;     // (N)
-  T* normed = nullptr;         // (N, C) output of the norm at hand
-  T* activated = nullptr;      // (N, F) output of SwiGLU, or its gradient
-  T* d_x = nullptr;            // (N, C) gradient of the residual stream after a layer, then before it
-  T* d_mid = nullptr;          // (N, C) the same between attention and MLP
-  T* d_normed = nullptr;       // (N, C) gradient of a norm's output
-  T* d_attention = nullptr;    // (N, H D)
-  T* d_qkv = nullptr;          // (N, (H + 2 KV) D)
-  T* logits = nullptr;         // (N, V), after forward() their gradient
+  Rows<T> normed;              // (N, C) output of the norm at hand
+  Rows<T> activated;           // (N, F) output of SwiGLU, or its gradient
+  Rows<T> d_x;                 // (N, C) gradient of the residual stream after a layer, then before it
+  Rows<T> d_mid;               // (N, C) the same between attention and MLP
+  Rows<T> d_normed;            // (N, C) gradient of a norm's output
+  Rows<T> d_attention;         // (N, H D)
+  Rows<T> d_qkv;               // (N, (H + 2 KV) D)
+  Rows<T> logits;              // (N, V), after forward() their gradient
   T* attention = nullptr;      // (threads, attention_scratch)
   T* d_norm_weight = nullptr;  // (threads, C) partial sums
 };
@@ -75,12 +75,6 @@ class Lap {
   PassTimes* times_;
   Clock::time_point last_;
 };
-
-/// First element of row `row` of a row-major matrix.
-template <class T>
-T* at_row(T* matrix, int64_t row, int64_t width) {
-  return matrix + row * width;
-}
 
 template <class T>
 struct ModelState {
@@ -107,17 +101,24 @@ struct ModelState {
   }
 
   /// Rotary embedding of the queries and keys of some rows of qkv, or back.
-  Rotation<T> rotation(Range r, T* qkv, int direction) const {
-    return {.first_row = r.begin,
-            .rows = r.size(),
+  Rotation<T> rotation(const Rows<T>& qkv, Range r, int direction) const {
+    return {.x = qkv.part(r).columns(0, config.query_width() + config.kv_width()),
+            .first_row = r.begin,
             .tokens = shape.tokens,
-            .heads = config.heads + config.kv_heads,
             .head_dim = config.head_dim,
-            .stride = config.query_width() + 2 * config.kv_width(),
             .cosines = rope.cosines.data(),
             .sines = rope.sines.data(),
-            .direction = direction,
-            .x = qkv};
+            .direction = direction};
+  }
+
+  /// Attention's scratch of one member.
+  T* attention_scratch_of(int member) const {
+    return scratch.attention + member * attention_scratch<T>(attention_shape());
+  }
+
+  /// A member's partial sum of the gradient of the norm at hand.
+  T* norm_partial(int member) const {
+    return scratch.d_norm_weight + static_cast<int64_t>(member) * config.hidden;
   }
 
   /// body(rows, member, lap) for chunks of rows that stay in cache; members take turns with disjoint chunks.
@@ -134,14 +135,17 @@ struct ModelState {
     });
   }
 
-  /// body(sequence, kv_head, member): attention's independent pieces, each once.
+  /// body(rows of a sequence, kv_head, member): attention's independent pieces, each once.
   template <class Body>
   void for_key_heads(const Body& body) {
     const int64_t n = static_cast<int64_t>(shape.batch) * config.kv_heads;
     team.run([&](int member) {
       const Range mine = part_of(n, member, team.size());
       Lap lap(member == 0 ? &times : nullptr);
-      for (int64_t i = mine.begin; i < mine.end; ++i) body(i / config.kv_heads, i % config.kv_heads, member);
+      for (int64_t i = mine.begin; i < mine.end; ++i) {
+        const int64_t first_row = i / config.kv_heads * shape.tokens;
+        body(Range{first_row, first_row + shape.tokens}, i % config.kv_heads, member);
+      }
       lap.add(&PassTimes::attention);
     });
   }

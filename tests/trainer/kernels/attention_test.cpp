@@ -76,13 +76,14 @@ Outcome<T> run_kernel(const AttentionShape& shape, const std::vector<T>& qkv, co
   Outcome<T> o{std::vector<T>(d_out.size(), nan),
                std::vector<T>(static_cast<size_t>(shape.heads * shape.tokens)),
                std::vector<T>(qkv.size(), nan)};
-  std::vector<T> scratch(static_cast<size_t>(attention_scratch(shape)), nan);
+  std::vector<T> scratch(static_cast<size_t>(attention_scratch<T>(shape)), nan);
+  const auto in = as_rows(qkv, shape.qkv_width());
+  const auto out = as_rows(o.out, shape.out_width());
   for (int64_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head)
-    attention_forward(AttentionForward<T>{shape, qkv.data(), o.out.data(), o.lse.data(), scratch.data()},
-                      kv_head);
+    attention_forward(AttentionForward<T>{shape, in, out, o.lse.data(), scratch.data()}, kv_head);
   for (int64_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head)
-    attention_backward(AttentionBackward<T>{shape, qkv.data(), o.out.data(), o.lse.data(), d_out.data(),
-                                            o.d_qkv.data(), scratch.data()},
+    attention_backward(AttentionBackward<T>{shape, in, out, o.lse.data(), as_rows(d_out, shape.out_width()),
+                                            as_rows(o.d_qkv, shape.qkv_width()), scratch.data()},
                        kv_head);
   return o;
 }

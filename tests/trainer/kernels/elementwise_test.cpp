@@ -37,8 +37,8 @@ TYPED_TEST(ElementwiseTest, RmsNormAgreesWithItsFormula) {
       const auto weight = random_values<T>(width, 2);
       std::vector<T> rstd(kRows), y(x.size()), again(x.size());
       rms_norm_forward(
-          RmsNormForward<T>{kRows, width, T(1e-5), x.data(), weight.data(), rstd.data(), y.data()});
-      rms_norm_again(RmsNormAgain<T>{kRows, width, x.data(), rstd.data(), weight.data(), again.data()});
+          RmsNormForward<T>{T(1e-5), as_rows(x, width), weight.data(), rstd.data(), as_rows(y, width)});
+      rms_norm_again(RmsNormAgain<T>{as_rows(x, width), rstd.data(), weight.data(), as_rows(again, width)});
       std::vector<double> want(x.size());
       for (int64_t row = 0; row < kRows; ++row) {
         double squares = 0;
@@ -66,11 +66,11 @@ TYPED_TEST(ElementwiseTest, RmsNormGradientAgreesWithItsFormulaAndAddsTheResidua
       const auto rstd = std::vector<T>(kRows, T(0.7));
       std::vector<T> dx(x.size()), dx_alone(x.size()), dweight(static_cast<size_t>(width), T(2)),
           ignored = dweight;
-      RmsNormBackward<T> args{kRows,     width,           x.data(),  rstd.data(),   weight.data(),
-                              dy.data(), residual.data(), dx.data(), dweight.data()};
+      RmsNormBackward<T> args{as_rows(x, width),        rstd.data(),        weight.data(), as_rows(dy, width),
+                              as_rows(residual, width), as_rows(dx, width), dweight.data()};
       rms_norm_backward(args);
-      args.residual = nullptr;
-      args.dx = dx_alone.data();
+      args.residual = {};
+      args.dx = as_rows(dx_alone, width);
       args.dweight = ignored.data();
       rms_norm_backward(args);
       std::vector<double> want(x.size()), want_alone(x.size()), want_weight(static_cast<size_t>(width), 2.0);
@@ -123,8 +123,13 @@ TYPED_TEST(ElementwiseTest, RotationTurnsPairsByTheirAngleAndBack) {
           want[low + static_cast<size_t>(half)] = b * std::cos(angle) + a * std::sin(angle);
         }
       }
-      Rotation<T> rotation{first_row, rows,           tokens,       heads, head_dim,
-                           stride,    cosines.data(), sines.data(), 1,     x.data()};
+      Rotation<T> rotation{{x.data(), rows, heads * head_dim, stride},
+                           first_row,
+                           tokens,
+                           head_dim,
+                           cosines.data(),
+                           sines.data(),
+                           1};
       rotate(rotation);
       expect_near<T>(x, want, 8);
       rotation.direction = -1;
@@ -146,10 +151,10 @@ TYPED_TEST(ElementwiseTest, SwigluAndItsGradientAgreeWithTheirFormulas) {
       gate_up[0] = T(-300);  // exp of this would overflow
       const auto d_out = random_values<T>(kRows * width, 2);
       std::vector<T> out(d_out.size());
-      swiglu_forward(SwigluForward<T>{kRows, width, gate_up.data(), out.data()});
+      swiglu_forward(SwigluForward<T>{as_rows(gate_up, 2 * width), as_rows(out, width)});
       auto d_gate_up = gate_up;
       auto out_again = d_out;
-      swiglu_backward(SwigluBackward<T>{kRows, width, d_gate_up.data(), out_again.data()});
+      swiglu_backward(SwigluBackward<T>{as_rows(d_gate_up, 2 * width), as_rows(out_again, width)});
       std::vector<double> want(out.size()), want_gate_up(gate_up.size());
       for (int64_t row = 0; row < kRows; ++row) {
         for (int64_t i = 0; i < width; ++i) {
@@ -193,7 +198,7 @@ TYPED_TEST(ElementwiseTest, CrossEntropyAndItsGradientAgreeWithTheirFormulas) {
         want[target] -= 1;
       }
       std::vector<double> losses(kRows, 99.0);
-      cross_entropy(CrossEntropy<T>{kRows, vocab, targets.data(), logits.data(), losses.data()});
+      cross_entropy(CrossEntropy<T>{targets.data(), as_rows(logits, vocab), losses.data()});
       expect_near<T>(logits, want, 64);
       for (size_t row = 0; row < losses.size(); ++row)
         EXPECT_NEAR(losses[row], want_losses[row],
@@ -211,7 +216,7 @@ TYPED_TEST(ElementwiseTest, ANonFiniteLogitAnywhereMakesTheLossNonFinite) {
         logits[where] = bad;
         const int32_t target = 3;
         double loss = 0;
-        cross_entropy(CrossEntropy<T>{1, 19, &target, logits.data(), &loss});
+        cross_entropy(CrossEntropy<T>{&target, as_rows(logits, 19), &loss});
         EXPECT_FALSE(std::isfinite(loss)) << "element " << where;
       }
     }
@@ -225,13 +230,13 @@ TYPED_TEST(ElementwiseTest, EmbeddingGradientsOfRepeatedTokensAddUpWhateverTheTe
   const auto dx = random_values<T>(5 * width, 1);
   const auto table = random_values<T>(5 * width, 2);
   std::vector<T> x(dx.size());
-  embed<T>(table.data(), tokens, width, x.data());
+  embed(table.data(), tokens, as_rows(x, width));
   EXPECT_EQ(x[at(3, width, 5)], table[at(2, width, 5)]);
   std::vector<T> first;
   for (const int threads : {1, 2, 3}) {
     Team team(threads);
     auto d_table = table;
-    embedding_backward(team, EmbeddingBackward<T>{tokens, width, dx.data(), d_table.data()});
+    embedding_backward(team, EmbeddingBackward<T>{tokens, as_rows(dx, width), d_table.data()});
     const T want = table[at(2, width, 5)] + dx[at(0, width, 5)] + dx[at(2, width, 5)] + dx[at(3, width, 5)];
     EXPECT_EQ(d_table[at(2, width, 5)], want);
     EXPECT_EQ(d_table[at(1, width, 5)], table[at(1, width, 5)]);

@@ -48,13 +48,11 @@ void check(const Case& c, int threads) {
     }
   }
   Team team(threads);
-  multiply(team, Product<T>{.m = c.m,
-                            .n = c.n,
-                            .k = c.k,
-                            .a = {a.data(), a_stride, c.a_transposed},
-                            .b = {b.data(), b_stride, c.b_transposed},
-                            .c = out.data(),
-                            .c_stride = c_stride,
+  const Rows<const T> a_rows{a.data(), c.a_transposed ? c.k : c.m, a_stride - 3, a_stride};
+  const Rows<const T> b_rows{b.data(), c.b_transposed ? c.n : c.k, b_stride - 5, b_stride};
+  multiply(team, Product<T>{.a = {a_rows, c.a_transposed},
+                            .b = {b_rows, c.b_transposed},
+                            .c = {out.data(), c.m, c.n, c_stride},
                             .alpha = static_cast<T>(c.alpha),
                             .beta = static_cast<T>(c.beta)});
   expect_near<T>(out, want, 8 * std::sqrt(static_cast<double>(c.k)) + 4, 2.0);

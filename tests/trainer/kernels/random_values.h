@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/philox.h"
+#include "trainer/kernels/rows.h"
 
 namespace tern::trainer {
 
@@ -18,6 +19,16 @@ std::vector<T> random_values(int64_t n, uint64_t seed, double sigma = 1.0) {
   std::vector<T> values(static_cast<size_t>(n));
   for (T& value : values) value = static_cast<T>(sigma * random.normal());
   return values;
+}
+
+/// The values as a matrix, its rows without gaps.
+template <class T>
+Rows<T> as_rows(std::vector<T>& values, int64_t width) {
+  return {values.data(), static_cast<int64_t>(values.size()) / width, width, width};
+}
+template <class T>
+Rows<const T> as_rows(const std::vector<T>& values, int64_t width) {
+  return {values.data(), static_cast<int64_t>(values.size()) / width, width, width};
 }
 
 /// |got - want| <= n_epsilons * epsilon(T) * max(scale, |want|) for every element.
