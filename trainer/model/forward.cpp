@@ -1,5 +1,5 @@
 // The forward pass. Between two attentions everything is local to a row, so each thread takes its rows
-// through a whole block (o_proj .. down_proj) in chunks that stay in cache, and meets the others only around
+// through a whole block (o_proj .. down_proj) in chunks, and meets the others only around
 // attention.
 #include <algorithm>
 
