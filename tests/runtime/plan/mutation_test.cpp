@@ -1,0 +1,328 @@
+// Breaks correct plans one step at a time; the verifier must object to every break that changes what is
+// computed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <random>
+
+#include "runtime/plan/compose.h"
+#include "runtime/plan/verify.h"
+#include "tests/runtime/plan/worlds.h"
+
+namespace tern {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Dice {
+ public:
+  explicit Dice(uint32_t seed) : engine_(seed) {}
+  /// Uniform in [0, n).
+  size_t roll(size_t n) { return engine_() % n; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+/// A step of one rank's plan, and a way to break the plan there.
+struct Place {
+  std::vector<Plan>& plans;
+  Plan& plan;
+  size_t at;
+  Dice& dice;
+  Step& step() const { return plan.steps[at]; }
+  /// Another step of the same round that is like this one in kind but not in `field`; null when there is
+  /// none.
+  Step* twin(const std::function<bool(const Step&)>& differs) const {
+    for (Step& other : plan.steps)
+      if (other.round == step().round && other.kind == step().kind && other.peer != step().peer &&
+          differs(other))
+        return &other;
+    return nullptr;
+  }
+};
+
+/// Returns false when the break does not apply to this step, or would not change what is computed.
+struct Mutation {
+  std::string_view name;
+  bool (*apply)(const Place&);
+};
+
+bool is_kind(const Place& p, StepKind kind) {
+  return p.step().kind == kind;
+}
+
+bool drop(const Place& p) {
+  p.plan.steps.erase(p.plan.steps.begin() + static_cast<std::ptrdiff_t>(p.at));
+  return true;
+}
+
+bool swap_send_peers(const Place& p) {
+  if (!is_kind(p, StepKind::kSend)) return false;
+  Step* other = p.twin([&](const Step& s) { return s.src.chunk != p.step().src.chunk; });
+  if (other != nullptr) std::swap(other->peer, p.step().peer);
+  return other != nullptr;
+}
+
+bool swap_recv_peers(const Place& p) {
+  if (!is_kind(p, StepKind::kRecv)) return false;
+  Step* other = p.twin([&](const Step& s) { return s.dst.chunk != p.step().dst.chunk; });
+  if (other != nullptr) std::swap(other->peer, p.step().peer);
+  return other != nullptr;
+}
+
+bool retarget(const Place& p) {
+  if (p.step().peer < 0 || p.plan.n_ranks < 3) return false;
+  const auto n = static_cast<size_t>(p.plan.n_ranks);
+  const int before = p.step().peer;
+  while (p.step().peer == before || p.step().peer == p.plan.rank)
+    p.step().peer = static_cast<int16_t>(p.dice.roll(n));
+  return true;
+}
+
+bool reduce_twice(const Place& p) {
+  if (!is_kind(p, StepKind::kReduce) && !is_kind(p, StepKind::kDecodeAccumulate)) return false;
+  p.plan.steps.insert(p.plan.steps.begin() + static_cast<std::ptrdiff_t>(p.at), Step(p.step()));
+  return true;
+}
+
+bool duplicate_message(const Place& p) {
+  if (p.step().peer < 0) return false;
+  p.plan.steps.insert(p.plan.steps.begin() + static_cast<std::ptrdiff_t>(p.at), Step(p.step()));
+  return true;
+}
+
+/// The step happens a round later than its partner expects, which waits for ever: two ranks doing so are a
+/// cycle.
+bool delay_message(const Place& p) {
+  if (p.step().peer < 0) return false;
+  Step late = p.step();
+  ++late.round;
+  drop(p);
+  auto after = p.plan.steps.begin();
+  while (after != p.plan.steps.end() && after->round <= late.round) ++after;
+  p.plan.steps.insert(after, late);
+  for (Plan& plan : p.plans) plan.n_rounds = std::max(plan.n_rounds, late.round + 1);
+  return true;
+}
+
+bool other_chunk(const Place& p) {
+  if (p.plan.n_chunks < 2) return false;
+  Ref& ref = is_kind(p, StepKind::kSend) || p.dice.roll(2) == 0 ? p.step().src : p.step().dst;
+  if (p.step().peer >= 0 && &ref == &p.step().src && !is_kind(p, StepKind::kSend)) return false;
+  if (ref.n_chunks != 1) return false;
+  ref.chunk = static_cast<int16_t>(
+      (ref.chunk + 1 + static_cast<int>(p.dice.roll(static_cast<size_t>(p.plan.n_chunks) - 1))) %
+      p.plan.n_chunks);
+  return true;
+}
+
+bool send_own_share_instead_of_sum(const Place& p) {
+  if (p.plan.collective != Collective::kAllReduce || !is_kind(p, StepKind::kSend)) return false;
+  if (p.step().src.buffer != Buffer::kOutput) return false;
+  p.step().src.buffer = Buffer::kInput;
+  return true;
+}
+
+/// The head of a reduction overwrites; behind its second operand it wipes that one out.
+bool head_after_operand(const Place& p) {
+  if (!is_kind(p, StepKind::kRecv) && !is_kind(p, StepKind::kCopy)) return false;
+  if (reduction_end(p.plan.steps, p.at) < p.at + 2) return false;
+  std::swap(p.plan.steps[p.at], p.plan.steps[p.at + 1]);
+  return true;
+}
+
+bool overwrite_instead_of_reduce(const Place& p) {
+  if (is_kind(p, StepKind::kRecvReduce))
+    p.step().kind = StepKind::kRecv;
+  else if (is_kind(p, StepKind::kReduce))
+    p.step().kind = StepKind::kCopy;
+  else if (is_kind(p, StepKind::kDecodeAccumulate))
+    p.step().kind = StepKind::kDecode;
+  else
+    return false;
+  return true;
+}
+
+bool reduce_instead_of_receive(const Place& p) {
+  if (!is_kind(p, StepKind::kRecv) || p.step().dst.n_chunks == 0) return false;
+  p.step().kind = StepKind::kRecvReduce;
+  return true;
+}
+
+bool no_such_peer(const Place& p) {
+  if (p.step().peer < 0) return false;
+  p.step().peer = static_cast<int16_t>(p.dice.roll(2) == 0 ? p.plan.n_ranks : p.plan.rank);
+  return true;
+}
+
+bool write_input(const Place& p) {
+  if (is_kind(p, StepKind::kSend) || p.step().dst.n_chunks == 0) return false;
+  p.step().dst = {Buffer::kInput, p.step().dst.chunk, p.step().dst.n_chunks};
+  return true;
+}
+
+constexpr Mutation kMutations[] = {
+    {"drop", drop},
+    {"swap_send_peers", swap_send_peers},
+    {"swap_recv_peers", swap_recv_peers},
+    {"retarget", retarget},
+    {"reduce_twice", reduce_twice},
+    {"duplicate_message", duplicate_message},
+    {"delay_message", delay_message},
+    {"other_chunk", other_chunk},
+    {"send_own_share_instead_of_sum", send_own_share_instead_of_sum},
+    {"head_after_operand", head_after_operand},
+    {"overwrite_instead_of_reduce", overwrite_instead_of_reduce},
+    {"reduce_instead_of_receive", reduce_instead_of_receive},
+    {"no_such_peer", no_such_peer},
+    {"write_input", write_input},
+};
+
+/// The plans of a random collective, algorithm and world of 2 to 9, encoded half of the time where that can
+/// be.
+std::vector<Plan> random_world(Dice& dice) {
+  const int p = 2 + static_cast<int>(dice.roll(8));
+  std::vector<std::pair<const Algorithm*, Collective>> pairs;
+  for_each_pair(p, [&](const Algorithm& a, Collective c) { pairs.emplace_back(&a, c); });
+  const auto [algorithm, collective] = pairs[dice.roll(pairs.size())];
+  const int root =
+      collective == Collective::kBroadcast ? static_cast<int>(dice.roll(static_cast<size_t>(p))) : 0;
+  std::vector<Plan> plans = plans_of(*algorithm, collective, p, root);
+  const bool encode = algorithm->can_encode && collective != Collective::kBarrier && dice.roll(2) == 0;
+  for (Plan& plan : plans)
+    if (encode) plan = *with_codec(plan);
+  return plans;
+}
+
+TEST(Mutation, EveryBreakOfAPlanIsCaught) {
+  std::map<std::string_view, int> n_applied;
+  for (uint32_t seed = 0; seed < 20000; ++seed) {
+    Dice dice(seed);
+    std::vector<Plan> plans = random_world(dice);
+    Plan& plan = plans[dice.roll(plans.size())];
+    if (plan.steps.empty()) continue;
+    const size_t at = dice.roll(plan.steps.size());
+    const Mutation& mutation = kMutations[dice.roll(std::size(kMutations))];
+    const Plan before = plan;
+    if (!mutation.apply({plans, plan, at, dice})) continue;
+    ++n_applied[mutation.name];
+    const Status status = verify(plans);
+    EXPECT_FALSE(status.ok()) << "seed " << seed << ": " << mutation.name << " of step " << at << " (round "
+                              << before.steps[at].round << ", " << to_string(before.steps[at]) << ") in\n"
+                              << to_string(before);
+    if (!status.ok()) {
+      EXPECT_EQ(status.error().code, Code::kInternal);
+      EXPECT_GE(status.error().rank, 0);
+    }
+  }
+  for (const Mutation& mutation : kMutations) EXPECT_GT(n_applied[mutation.name], 20) << mutation.name;
+}
+
+std::string error_of(const std::vector<Plan>& plans) {
+  const Status status = verify(plans);
+  return status.ok() ? "" : status.error().message;
+}
+
+Plan& step_erased(Plan& plan, size_t at) {
+  plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(at));
+  return plan;
+}
+
+TEST(Mutation, TheErrorNamesWhichRanksShareIsMissingOrDouble) {
+  auto plans = plans_of("direct", Collective::kReduceScatter, 4);
+  const auto& steps = plans[2].steps;
+  size_t at = 0;
+  while (steps[at].kind != StepKind::kReduce) ++at;
+  const Step own = steps[at];
+  step_erased(plans[2], at);
+  EXPECT_THAT(error_of(plans), HasSubstr("rank 2 of 4: output chunk 2 lacks the contribution of rank 2"));
+  plans[2].steps.insert(plans[2].steps.end(), {own, own});
+  EXPECT_THAT(error_of(plans), HasSubstr("output chunk 2 holds the contribution of rank 2 once too often"));
+}
+
+TEST(Mutation, TheErrorNamesTheStepThatWaitsForEver) {
+  auto plans = plans_of("ring", Collective::kAllGather, 3);
+  step_erased(plans[0], 0);
+  EXPECT_THAT(error_of(plans),
+              HasSubstr("rank 1 of 3, round 0, recv output[0] from rank 0: it waits for ever"));
+}
+
+TEST(Mutation, ACycleOfWaitsIsCaught) {
+  // Each of two ranks sends only after it has received.
+  auto plans = plans_of("dissemination", Collective::kBarrier, 2);
+  for (Plan& plan : plans) {
+    plan.n_rounds = 2;
+    std::swap(plan.steps[0], plan.steps[1]);
+    plan.steps[1].round = 1;
+  }
+  EXPECT_THAT(error_of(plans), HasSubstr("waits for ever"));
+}
+
+TEST(Mutation, AReadBeforeTheWriteIsCaught) {
+  auto plans = plans_of("ring", Collective::kBroadcast, 3);
+  for (Plan& plan : plans)  // the second hop in the round of the first
+    for (Step& step : plan.steps) step.round = 0;
+  EXPECT_THAT(error_of(plans), HasSubstr("it reads what was never written"));
+}
+
+TEST(Mutation, OverwritingWhatASendStillReadsIsCaughtInPlace) {
+  auto plans = plans_of("one_shot", Collective::kAllReduce, 3);
+  for (Plan& plan : plans) {  // straight into the output, which in place is the input that peers are reading
+    plan.steps.pop_back();
+    for (Step& step : plan.steps)
+      if (step.dst.buffer == Buffer::kScratch) step.dst = {Buffer::kOutput, 0};
+  }
+  EXPECT_THAT(error_of(plans), HasSubstr("it overwrites what a send of the same round still reads"));
+}
+
+TEST(Mutation, AReceiveThatMayLandOnWhatIsStillReadIsCaught) {
+  auto plans = plans_of("direct", Collective::kAllReduce, 2);
+  Plan& plan =
+      plans[0];  // saves its share of chunk 1 in the round in which chunk 1 is received, listed before it
+  plan.n_scratch = 1;
+  auto recv = plan.steps.end() - 1;
+  ASSERT_EQ(recv->kind, StepKind::kRecv);
+  plan.steps.insert(recv, Step{StepKind::kCopy, -1, 1, {Buffer::kInput, 1}, {Buffer::kScratch, 1}});
+  EXPECT_THAT(error_of(plans),
+              HasSubstr("its bytes may land while an earlier step of the round works there"));
+}
+
+TEST(Mutation, DifferentSumOrdersOnDifferentRanksAreCaught) {
+  auto plans = plans_of("one_shot", Collective::kAllReduce, 3);
+  auto& steps = plans[2].steps;
+  for (size_t i = 0; i + 1 < steps.size(); ++i)
+    if (steps[i].kind == StepKind::kRecvReduce && steps[i + 1].kind == StepKind::kReduce)
+      std::swap(steps[i], steps[i + 1]);
+  EXPECT_THAT(error_of(plans),
+              HasSubstr("rank 2 of 3: output chunk 0 is computed in another order than on rank 0"));
+}
+
+TEST(Mutation, AnOwnerThatKeepsItsUndecodedSumIsCaught) {
+  std::vector<Plan> plans;
+  for (const Plan& plan : plans_of("direct", Collective::kAllReduce, 3)) plans.push_back(*with_codec(plan));
+  auto& steps = plans[1].steps;
+  std::erase_if(steps, [](const Step& s) { return s.kind == StepKind::kDecode && s.round == 2; });
+  EXPECT_THAT(error_of(plans), HasSubstr("is computed in another order than on rank 0"));
+}
+
+TEST(Mutation, ABarrierThatARankMayLeaveTooEarlyIsCaught) {
+  auto plans = plans_of("dissemination", Collective::kBarrier, 5);
+  for (Plan& plan : plans) {
+    std::erase_if(plan.steps, [](const Step& s) { return s.round == 2; });
+    plan.n_rounds = 2;
+  }
+  EXPECT_THAT(error_of(plans), HasSubstr("it may leave before rank"));
+}
+
+TEST(Mutation, PlansOfDifferentCollectivesAreCaught) {
+  auto plans = plans_of("ring", Collective::kAllReduce, 3);
+  plans[1] = plans_of("direct", Collective::kAllReduce, 3)[1];
+  EXPECT_THAT(error_of(plans), HasSubstr("the plan at place 1 (all_reduce by direct"));
+  EXPECT_THAT(error_of({}), HasSubstr("no plans"));
+}
+
+}  // namespace
+}  // namespace tern
