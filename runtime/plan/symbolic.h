@@ -26,7 +26,6 @@ struct Value {
   uint64_t form = 0;
   int32_t chunk = -1;     ///< -1: never written
   uint8_t quantised = 0;  ///< times the most often encoded contribution was encoded
-  bool is_encoded = false;
 
   bool is_written() const { return chunk >= 0; }
 };
@@ -34,7 +33,7 @@ struct Value {
 /// The share of one rank in chunk `chunk`.
 constexpr Value contribution(int rank, int chunk) {
   const uint64_t id = (static_cast<uint64_t>(rank) << 32) | static_cast<uint64_t>(chunk);
-  return {{mix(id), mix(~id)}, mix(id ^ 0x5bd1e995), chunk, 0, false};
+  return {{mix(id), mix(~id)}, mix(id ^ 0x5bd1e995), chunk, 0};
 }
 
 constexpr Value reduced(const Value& a, const Value& b) {
@@ -45,17 +44,11 @@ constexpr Value reduced(const Value& a, const Value& b) {
   return v;
 }
 
+/// Encoded, or encoded and decoded: in wire memory or not makes the difference.
 constexpr Value encoded(const Value& a) {
   Value v = a;
   v.form = mix(a.form ^ 0xc2b2ae3d27d4eb4f);
-  v.is_encoded = true;
   ++v.quantised;
-  return v;
-}
-
-constexpr Value decoded(const Value& a) {
-  Value v = a;
-  v.is_encoded = false;
   return v;
 }
 

@@ -158,6 +158,15 @@ bool no_such_peer(const Place& p) {
   return true;
 }
 
+bool other_slot(const Place& p) {
+  Ref& ref = p.dice.roll(2) == 0 ? p.step().src : p.step().dst;
+  const int n_slots = ref.buffer == Buffer::kScratch ? p.plan.n_scratch : p.plan.n_wire;
+  const bool has_slot = ref.buffer == Buffer::kScratch || ref.buffer == Buffer::kWire;
+  if (!has_slot || n_slots < 2 || ref.n_chunks != 1) return false;
+  ref.slot = static_cast<int16_t>((ref.slot + 1) % n_slots);
+  return true;
+}
+
 bool write_input(const Place& p) {
   if (is_kind(p, StepKind::kSend) || p.step().dst.n_chunks == 0) return false;
   p.step().dst = {Buffer::kInput, p.step().dst.chunk, p.step().dst.n_chunks};
@@ -178,6 +187,7 @@ constexpr Mutation kMutations[] = {
     {"overwrite_instead_of_reduce", overwrite_instead_of_reduce},
     {"reduce_instead_of_receive", reduce_instead_of_receive},
     {"no_such_peer", no_such_peer},
+    {"other_slot", other_slot},
     {"write_input", write_input},
 };
 
@@ -306,6 +316,42 @@ TEST(Mutation, AnOwnerThatKeepsItsUndecodedSumIsCaught) {
   auto& steps = plans[1].steps;
   std::erase_if(steps, [](const Step& s) { return s.kind == StepKind::kDecode && s.round == 2; });
   EXPECT_THAT(error_of(plans), HasSubstr("is computed in another order than on rank 0"));
+}
+
+TEST(Mutation, APlaceThatHoldsAnotherChunkIsCaught) {
+  auto plans = plans_of("ring", Collective::kReduceScatter, 5);
+  for (Step& step : plans[0].steps)
+    if (step.kind == StepKind::kSend && step.round == 2) step.src.slot = 0;
+  EXPECT_THAT(error_of(plans), HasSubstr("round 2, send scratch 0[2] to rank 1: the place holds chunk 3"));
+}
+
+TEST(Mutation, SumsOfSumsQuantisedAtEveryHopAreCaught) {
+  // A chain 0 -> 1 -> 2 that encodes each partial sum; each rank adds its own share to what came.
+  std::vector<Plan> plans(3);
+  const Ref wire{Buffer::kWire};
+  const Ref sum{Buffer::kOutput};
+  for (int16_t rank = 0; rank < 3; ++rank) {
+    Plan& plan = plans[static_cast<size_t>(rank)];
+    plan.collective = Collective::kAllReduce;
+    plan.algorithm = "chain";
+    plan.rank = rank;
+    plan.n_ranks = 3;
+    plan.n_wire = 1;
+    plan.n_rounds = 6;
+    plan.encoded = true;
+    const auto before = static_cast<int16_t>(rank - 1);
+    const auto after = static_cast<int16_t>(rank + 1);
+    const auto now = static_cast<uint16_t>(2 * rank);
+    const auto at = [](int round) { return static_cast<uint16_t>(round); };
+    if (rank > 0) plan.steps.push_back({StepKind::kRecv, before, at(now - 1), {}, wire});
+    if (rank > 0) plan.steps.push_back({StepKind::kDecode, -1, at(now - 1), wire, sum});
+    plan.steps.push_back({rank > 0 ? StepKind::kReduce : StepKind::kCopy, -1, now, {}, sum});
+    if (rank < 2) plan.steps.push_back({StepKind::kEncode, -1, now, sum, wire});
+    if (rank < 2) plan.steps.push_back({StepKind::kSend, after, at(now + 1), wire, {}});
+  }
+  EXPECT_THAT(
+      error_of(plans),
+      HasSubstr("rank 2 of 3, round 4, reduce input[0] -> output[0]: it adds to what was quantised twice"));
 }
 
 TEST(Mutation, ABarrierThatARankMayLeaveTooEarlyIsCaught) {

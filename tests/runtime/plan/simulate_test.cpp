@@ -68,6 +68,13 @@ TEST(Simulate, AgreesWithTheClosedFormsWhenReductionIsFree) {
   }
 }
 
+TEST(Simulate, MessagesThatMeetAtAReceiverTakeTurns) {
+  // Rank 0 gets chunk 0 from ranks 1 and 2, then those two exchange the rest.
+  const size_t n_bytes = 3000;
+  const double message = kNetwork.alpha + 1000 * kNetwork.beta;
+  expect_close(seconds("halving_doubling", Collective::kReduceScatter, 3, n_bytes, network()), 3 * message);
+}
+
 TEST(Simulate, PipelinesSegmentsThroughAChain) {
   const int p = 8;
   const size_t n_bytes = 64 << 20;

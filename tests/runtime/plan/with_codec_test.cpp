@@ -92,6 +92,36 @@ TEST(WithCodec, RefusesPlansThatWouldQuantiseSumsOfSums) {
   EXPECT_EQ(with_codec(plans_of("tree", Collective::kBarrier, 4)[0]).error().code, Code::kUnsupported);
 }
 
+TEST(WithCodec, EncodesAnewWhatChangedSinceItArrived) {
+  Plan plan;
+  plan.collective = Collective::kAllReduce;
+  plan.n_ranks = 3;
+  plan.n_rounds = 3;
+  plan.steps = {{StepKind::kRecv, 1, 0, {}, {Buffer::kOutput}},
+                {StepKind::kReduce, -1, 1, {Buffer::kInput}, {Buffer::kOutput}},
+                {StepKind::kSend, 2, 2, {Buffer::kOutput}, {}}};
+  const Plan encoded_plan = *with_codec(plan);
+  const Step* encode = nullptr;
+  for (const Step& step : encoded_plan.steps)
+    if (step.kind == StepKind::kEncode) encode = &step;
+  ASSERT_NE(encode, nullptr) << to_string(encoded_plan);
+  EXPECT_EQ(encode->round, 4);
+}
+
+TEST(WithCodec, DecodesOnlyWhatTheRankKeeps) {
+  // As a later stage, direct's shares lie in kOutput: those of other owners are overwritten before anybody
+  // reads them.
+  std::vector<Plan> dense;
+  for (const Plan& plan : plans_of("direct", Collective::kAllReduce, 4)) dense.push_back(in_output(plan));
+  const auto plans = encoded(dense);
+  for (const Plan& plan : *plans) {
+    const auto n = std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) {
+      return s.kind == StepKind::kDecode && s.dst.buffer == Buffer::kOutput && s.round < 3;
+    });
+    EXPECT_LE(n, 2) << to_string(plan);  // the first share of the sum where it starts there, and the own sum
+  }
+}
+
 TEST(WithCodec, RefusesAnEncodedPlan) {
   const Plan once = *with_codec(plans_of("direct", Collective::kAllReduce, 4)[0]);
   EXPECT_EQ(with_codec(once).error().code, Code::kUnsupported);
