@@ -318,6 +318,25 @@ TEST(Mutation, AnOwnerThatKeepsItsUndecodedSumIsCaught) {
   EXPECT_THAT(error_of(plans), HasSubstr("is computed in another order than on rank 0"));
 }
 
+TEST(Mutation, AMessageEncodedAtOneEndOnlyIsCaught) {
+  std::vector<Plan> plans;
+  for (const Plan& plan : plans_of("direct", Collective::kBroadcast, 3)) plans.push_back(*with_codec(plan));
+  Step& recv = plans[2].steps[0];
+  ASSERT_EQ(recv.kind, StepKind::kRecv);
+  recv.dst = {Buffer::kOutput};
+  EXPECT_THAT(error_of(plans),
+              HasSubstr("recv output[0] from rank 0: only one end is encoded: send wire 0[0]"));
+}
+
+TEST(Mutation, RunsOfChunksThatThePlanDoesNotAnnounceAreCaught) {
+  auto plans = plans_of("halving_doubling", Collective::kAllReduce, 4);
+  for (Plan& plan : plans) plan.moves_runs = false;
+  EXPECT_THAT(error_of(plans), HasSubstr("it works on several chunks, which the plan does not announce"));
+  plans = plans_of("halving_doubling", Collective::kAllReduce, 4);
+  plans[3].moves_runs = false;
+  EXPECT_THAT(error_of(plans), HasSubstr("does not go with that of rank 0"));
+}
+
 TEST(Mutation, APlaceThatHoldsAnotherChunkIsCaught) {
   auto plans = plans_of("ring", Collective::kReduceScatter, 5);
   for (Step& step : plans[0].steps)

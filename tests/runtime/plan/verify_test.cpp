@@ -27,5 +27,18 @@ TEST(Verify, EveryAlgorithmIsCorrectForEveryCollectiveAndRankCount) {
   }
 }
 
+TEST(Verify, HoldsForAThousandRanks) {
+  for (const auto& [algorithm, collective] : {std::pair("halving_doubling", Collective::kReduceScatter),
+                                              {"tree", Collective::kAllReduce},
+                                              {"ring", Collective::kBroadcast},
+                                              {"dissemination", Collective::kBarrier}}) {
+    for (const int p : {1023, 1024}) {
+      SCOPED_TRACE(fmt::format("{} {}, p = {}", algorithm, name(collective), p));
+      const Status status = verify(plans_of(algorithm, collective, p));
+      EXPECT_TRUE(status.ok()) << status.error().to_string();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tern
