@@ -29,8 +29,11 @@ Plan in_output(const Plan& plan);
 /// The same exchange with encoded messages: kSend of a chunk becomes kEncode + kSend of the wire chunk,
 /// kRecvReduce becomes kRecv + kDecodeAccumulate, kRecv becomes kRecv + kDecode; an owner that sends its
 /// finished chunk to several peers encodes it once and replaces its own copy by the decoded bytes, so that
-/// all ranks end with identical bytes; received encoded chunks are forwarded verbatim. Errors: kUnsupported
-/// when the plan would quantise one contribution twice on a level (ring, halving).
+/// all ranks end with identical bytes; received encoded chunks are forwarded verbatim.
+///
+/// Rounds: twice as many; what the sends of old round r need is encoded in round 2r, and sent in 2r + 1.
+/// Errors: kUnsupported when the plan would quantise one contribution twice on a level (ring, halving), is
+///         encoded already or a barrier. One rank alone may not see it: ask Algorithm::can_encode first.
 Result<Plan> with_codec(const Plan& plan);
 
 }  // namespace tern

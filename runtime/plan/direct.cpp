@@ -1,11 +1,14 @@
 // Direct: every rank sends every other rank exactly what that one needs.
+//
 // reduce_scatter: chunk c of every rank goes to rank c, which sums the p shares in rank order, in one pass.
-// all_gather: the owner of a chunk sends it to all. all_reduce: both (two-shot). broadcast: the root sends to
-// all. Cost per rank: p-1 messages of n/p in one round (all_reduce: two rounds); the fewest bytes there can
-// be. broadcast: (p-1) n at the root. Wins in shared memory and where all pairs are equally close, and is the
-// shape for codecs: one quantisation per level, because every share is summed at its owner. Loses where p
-// messages at once congest the network, and for small vectors when p alphas weigh. Source: Thakur,
-// Rabenseifner & Gropp, IJHPCA 2005 (pairwise exchange).
+// all_gather: the owner of a chunk sends it to all. all_reduce: both (two-shot). broadcast: root to all.
+//
+// Cost:    p-1 messages of n/p per rank in one round (all_reduce: two), the fewest bytes; broadcast: (p-1) n
+//          at the root.
+// Wins:    shared memory and wherever all pairs are equally close. Loses: where p messages at once congest
+//          the network, and for small vectors when p alphas weigh.
+// Codecs:  the shape they are made for: every share is summed at its owner, one quantisation per level.
+// Source:  Thakur, Rabenseifner & Gropp, IJHPCA 2005 (pairwise exchange).
 #include "runtime/plan/builder.h"
 
 namespace tern::direct {

@@ -1,6 +1,8 @@
-// Dissemination barrier: in round k every rank tells the one 2^k places on, and hears from the one 2^k places
-// back. Cost per rank: ceil(log2 p) empty messages in as many rounds, half of a tree's. Wins for barriers of
-// more than a handful of ranks; applies to nothing else. Source: Hensgen, Finkel & Manber, IJPP 1988.
+// Dissemination barrier: in round k every rank tells the one 2^k on, and hears from the one 2^k back.
+//
+// Cost:    ceil(log2 p) empty messages per rank in as many rounds, half of a tree's.
+// Wins:    barriers of more than a handful of ranks. Applies to nothing else.
+// Source:  Hensgen, Finkel & Manber, IJPP 1988.
 #include "runtime/plan/builder.h"
 
 namespace tern::dissemination {

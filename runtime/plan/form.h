@@ -7,7 +7,9 @@ namespace tern {
 
 /// Peers, rounds, chunks and places in range and steps of a shape that their kind allows: data of equal
 /// chunks, kInput never written, only kEncode and kRecv write kWire, only what the rank owns of a one-chunk
-/// buffer. Errors: kInternal with the rank, the step and what is wrong.
+/// buffer.
+///
+/// Errors: kInternal with the rank, the step and what is wrong.
 Status check_form(const Plan& plan);
 
 /// "rank 2, round 5, send input[3] to rank 1: " and what is wrong.

@@ -1,13 +1,16 @@
-// Recursive halving (reduce_scatter), recursive doubling (all_gather), both (all_reduce), for any number of
-// ranks. A group of ranks [lo, hi) owns the chunks [lo, hi). It splits in two halves; every rank sends the
-// other half's chunks to its partner there and adds what it gets to its own half's; then each half goes on
-// alone, until rank r has chunk r. An odd group's right half has one rank more: that one gives its share to
-// the last rank of the left half and gets none, so no rank count needs a round or a copy of its own.
-// all_gather runs the same exchanges backwards. Cost per rank: ceil(log2 p) messages and about n (p-1)/p
-// (all_reduce twice that); at most one message more per level where a group is odd. Wins for middle sizes:
-// the ring's bytes in log p rounds. Loses to ring on deep networks, where its far partners share links. Sums
-// of sums travel, so it is not encoded. Sources: Rabenseifner, ICCS 2004; Thakur, Rabenseifner & Gropp,
-// IJHPCA 2005; Traeff, EuroPVM/MPI 2005 (any p).
+// Recursive halving (reduce_scatter), doubling (all_gather), both (all_reduce), for any number of ranks.
+//
+// A group of ranks [lo, hi) owns the chunks [lo, hi). It splits in two halves; every rank sends the other
+// half's chunks to its partner there and adds what it gets to its own half's; then each half goes on alone,
+// until rank r has chunk r. An odd group's right half has one rank more: that one gives its share to the
+// last rank of the left half and gets none, so that no rank count needs a round or a copy of its own.
+// all_gather runs the same exchanges backwards.
+//
+// Cost:    ceil(log2 p) messages and about n (p-1)/p per rank (all_reduce twice that); all_gather sends one
+//          message more per level where a group is odd.
+// Wins:    middle sizes, the ring's bytes in log p rounds. Loses: where far partners share links.
+// Codecs:  none, sums of sums travel.
+// Sources: Rabenseifner, ICCS 2004; Thakur et al., IJHPCA 2005; Traeff, EuroPVM/MPI 2005 (any p).
 #include <array>
 
 #include "runtime/plan/builder.h"

@@ -1,9 +1,12 @@
 // One-shot: everybody sends everything to everybody, and everybody sums all p vectors in rank order.
-// all_reduce: one round of messages; the sum is made beside the input, because in place peers may still be
-// reading it, and copied over it in a second round that sends nothing. barrier: one empty message to every
-// other rank. Cost per rank: p-1 messages of n, p n reduced. Wins for tiny vectors, where one alpha counts
-// more than any bytes; loses from a few KiB on and for large p. Source: Thakur, Rabenseifner & Gropp, IJHPCA
-// 2005 (all-to-all broadcast for short messages).
+//
+// all_reduce: one round of messages. The sum is made beside the input, because in place peers may still be
+// reading that, and copied over it in a second round that sends nothing. barrier: an empty message to all.
+//
+// Cost:    p-1 messages of n per rank, p n reduced.
+// Wins:    tiny vectors, where one alpha counts more than any bytes. Loses: from a few KiB on, large p.
+// Codecs:  each share is quantised once; also the own one, so that all ranks sum the same.
+// Source:  Thakur, Rabenseifner & Gropp, IJHPCA 2005 (all-to-all broadcast for short messages).
 #include "runtime/plan/builder.h"
 
 namespace tern::one_shot {

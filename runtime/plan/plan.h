@@ -1,5 +1,4 @@
-// A collective as a value: the steps one rank takes over chunks. Bytes do not appear, so one plan serves
-// every size.
+// A collective as a value: the steps one rank takes over chunks. No bytes in it: one plan for every size.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +22,8 @@ Result<Collective> parse_collective(std::string_view text);
 enum class Buffer : uint8_t {
   kInput,
   kOutput,
-  kScratch,  ///< `Plan::n_scratch` chunks, private to this call
-  kWire,     ///< `Plan::n_wire` encoded chunks, private to this call
+  kScratch,  ///< `Plan::n_scratch` places for a chunk, private to this call
+  kWire,     ///< `Plan::n_wire` places for an encoded chunk, private to this call
 };
 
 /// A run of whole chunks in one buffer. Chunk c of a vector of `n` elements cut in `C` chunks is the balanced
@@ -39,24 +38,27 @@ struct Ref {
 };
 
 enum class StepKind : uint8_t {
-  kSend,        ///< src -> peer
-  kRecv,        ///< peer -> dst (overwrites)
-  kRecvReduce,  ///< dst = dst op incoming
-  kCopy,        ///< dst = src
-  kReduce,      ///< dst = dst op src
-  kEncode,  ///< kWire chunk dst = encode(src) (folds in and rewrites the residual where the codec has one)
-  kDecode,  ///< dst = decode(kWire chunk src)
-  kDecodeAccumulate,  ///< dst = dst + decode(kWire chunk src)
+  kSend,              ///< src -> peer
+  kRecv,              ///< peer -> dst (overwrites)
+  kRecvReduce,        ///< dst = dst op incoming
+  kCopy,              ///< dst = src
+  kReduce,            ///< dst = dst op src
+  kEncode,            ///< wire dst = encode(src) (folds in and rewrites the residual where there is one)
+  kDecode,            ///< dst = decode(wire src)
+  kDecodeAccumulate,  ///< dst = dst + decode(wire src)
 };
 std::string_view name(StepKind kind);
 
-/// One step. A round's sends read what earlier rounds wrote and are posted first, as are its receives, whose
-/// bytes may land at any time in the round; its other work happens in the order listed. Consecutive steps
-/// with the same dst that start with any of kRecv, kCopy, kRecvReduce, kReduce and go on with kRecvReduce or
-/// kReduce are one reduction in the order listed that reads all its operands before it writes (so that dst
-/// may be an operand, in place). Sends and receives between two ranks match in order, and a send of round r
-/// is received in round r. src and dst, and the two ends of a message, are the same chunks of the vector.
-/// kInput is never written. verify() proves all of it.
+/// One step.
+///
+/// Messages:  a round's sends read what earlier rounds wrote and are posted first, as are its receives, whose
+///            bytes may land at any time in the round. Between two ranks they match in order, and a send of
+///            round r is received in round r.
+/// Work:      happens in the order listed. Consecutive steps with the same dst that start with kRecv, kCopy,
+///            kRecvReduce or kReduce and go on with kRecvReduce or kReduce are one reduction in that order,
+///            which reads all its operands before it writes: in place, dst may be one of them.
+/// Chunks:    src and dst, and both ends of a message, are the same chunks. kInput is never written.
+/// verify() proves all of it.
 struct Step {
   StepKind kind = StepKind::kCopy;
   int16_t peer = -1;
@@ -72,14 +74,12 @@ struct Plan {
   int rank = 0;
   int n_ranks = 1;
   int root = 0;
-  int n_chunks = 1;   ///< the whole vector is cut in this many chunks (1 for broadcast and barrier unless the
-                      ///< algorithm cuts)
-  int n_scratch = 0;  ///< scratch slots, each as large as the largest chunk
-  int n_wire = 0;     ///< encoded slots, each as large as the largest encoded chunk
-  int n_rounds = 0;   ///< the same on all ranks
-  bool encoded = false;  ///< some messages go from kWire to kWire: encoded
-  bool moves_runs =
-      false;  ///< some step, on any rank, works on several chunks at once; the same on all ranks
+  int n_chunks = 1;         ///< of the whole vector; reduce_scatter and all_gather: a multiple of n_ranks
+  int n_scratch = 0;        ///< scratch slots, each as large as the largest chunk
+  int n_wire = 0;           ///< encoded slots, each as large as the largest encoded chunk
+  int n_rounds = 0;         ///< the same on all ranks
+  bool encoded = false;     ///< some messages go from kWire to kWire: encoded
+  bool moves_runs = false;  ///< some step of some rank works on several chunks; the same on all ranks
   std::vector<Step> steps;  ///< sorted by round
 };
 

@@ -20,8 +20,7 @@ struct Algorithm {
   std::string_view summary;  ///< one line for `tern info`
   bool (*supports)(Collective collective, int n_ranks);
   Plan (*build)(const PlanRequest& request);
-  bool can_encode;  ///< with_codec() keeps one quantisation per level on this algorithm (direct all-to-all
-                    ///< shapes only)
+  bool can_encode;  ///< with_codec() quantises each contribution once: no sums of sums travel
 };
 
 std::span<const Algorithm> algorithms();

@@ -1,11 +1,13 @@
 // Ring: every rank talks to its two neighbours only.
+//
 // reduce_scatter: in round k, rank r sends the partial sum of chunk r-1-k to r+1 and adds its own share to
 // the chunk that comes from r-1; after p-1 rounds chunk r, summed, is at rank r. all_gather: the finished
-// chunks go round once. all_reduce: both. broadcast: a chain from the root, which the executor's segments
-// turn into a pipeline. Cost per rank: p-1 messages of n/p (all_reduce 2(p-1)), the fewest bytes there can
-// be; broadcast: n sent and received. Wins for large vectors on uniform links; loses for small ones (latency
-// grows with p). Quantised at every hop if it were encoded, so it is not. Source: Patarasuk & Yuan, JPDC
-// 2009.
+// chunks go round once. all_reduce: both. broadcast: a chain from the root, a pipeline once segmented.
+//
+// Cost:    p-1 messages of n/p per rank (all_reduce 2(p-1)), the fewest bytes; broadcast: n in, n out.
+// Wins:    large vectors on uniform links. Loses: small ones, as latency grows with p.
+// Codecs:  none, it would quantise at every hop.
+// Source:  Patarasuk & Yuan, JPDC 2009.
 #include "runtime/plan/builder.h"
 
 namespace tern::ring {

@@ -44,7 +44,7 @@ constexpr Value reduced(const Value& a, const Value& b) {
   return v;
 }
 
-/// Encoded, or encoded and decoded: in wire memory or not makes the difference.
+/// Encoded, or encoded and decoded again: the same value, in wire memory or not.
 constexpr Value encoded(const Value& a) {
   Value v = a;
   v.form = mix(a.form ^ 0xc2b2ae3d27d4eb4f);

@@ -1,9 +1,13 @@
 // Binomial tree over the ranks counted from the root: v's parent is v without its lowest set bit.
+//
 // broadcast: down the tree, the far half first. all_reduce: partial sums up to rank 0, then broadcast.
-// barrier: the same with empty messages. Cost: ceil(log2 p) rounds down (twice for all_reduce), each message
-// the whole vector; at most log2 p messages per rank. Wins for small vectors at larger p, and for broadcast
-// until a pipeline pays; loses for large all_reduce (n per level instead of n/p). Sums of sums travel, so it
-// is not encoded. Source: Thakur, Rabenseifner & Gropp, IJHPCA 2005.
+// barrier: the same with empty messages.
+//
+// Cost:    ceil(log2 p) rounds (all_reduce and barrier twice that), at most log2 p messages of n per rank.
+// Wins:    small vectors at larger p, and broadcast until a pipeline pays. Loses: large all_reduce, n per
+//          level instead of n/p.
+// Codecs:  none, sums of sums travel.
+// Source:  Thakur, Rabenseifner & Gropp, IJHPCA 2005.
 #include "runtime/plan/builder.h"
 
 namespace tern::tree {

@@ -1,11 +1,12 @@
 // Encoded messages: rewrites a dense plan step by step.
 //
 // Old round r becomes rounds 2r (what must be encoded for its sends) and 2r+1 (the exchange), so that with
-// segments one is encoded while the one before it is on the wire. Chunks of kInput are encoded once, in round
-// 0. What was encoded to be sent, or arrived encoded, is remembered as the image of its memory until that is
-// written again: it is forwarded as it is, and local readers of encoded memory read the image, because that
-// is what the other ranks have. Source of the rule "one quantisation per level": the all-to-all
-// reduce-scatter of SDP4Bit (2024) and ZeRO++ (Wang 2023).
+// segments one is encoded while the one before it is on the wire. Chunks of kInput are encoded once, in
+// round 0. What was encoded to be sent, or arrived encoded, is remembered as the image of its memory until
+// that is written again: it is forwarded as it is, and local readers of encoded memory read the image,
+// because that is what the other ranks have.
+//
+// Source of "one quantisation per level": ZeRO++ (Wang 2023), SDP4Bit (2024).
 #include <algorithm>
 
 #include "runtime/plan/builder.h"
