@@ -333,13 +333,14 @@ class Executor::Run {
     Poll poll = transport_.poll(request);
     if (poll == Poll::kDone) [[likely]]
       return true;
-    Waiter waiter(transport_, policy_, deadline_);
+    Waiter waiter(transport_, memory_.spin, policy_, deadline_);
     while (poll == Poll::kPending) {
       if (!waiter.step()) return fail(timeout_error(request.peer));
       // A send that the transport could not take yet may be what the awaited peer itself waits for.
       if (waiter.idle() && !progress_sends()) break;
       poll = transport_.poll(request);
     }
+    if (poll == Poll::kDone) waiter.finish();
     return poll == Poll::kDone || fail(transport_.failure());
   }
 
@@ -384,7 +385,7 @@ class Executor::Run {
 };
 
 Executor::Executor(Transport& transport, Heap& heap, int rank, WaitPolicy policy)
-    : transport_(transport), rank_(rank), policy_(policy), memory_(std::make_unique<Memory>(heap)) {}
+    : transport_(transport), rank_(rank), policy_(policy), memory_(std::make_unique<Memory>(heap, policy.spin)) {}
 
 Executor::~Executor() = default;
 

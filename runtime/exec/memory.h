@@ -9,6 +9,7 @@
 
 #include "runtime/base/heap.h"
 #include "runtime/exec/executor.h"
+#include "runtime/exec/waiter.h"
 #include "runtime/transport/transport.h"
 
 namespace tern {
@@ -23,7 +24,7 @@ struct Executor::Memory {
     size_t wire = 0;
   };
 
-  explicit Memory(Heap& heap) : scratch_(heap), wire_(heap), landing_(heap) {}
+  Memory(Heap& heap, Clock::duration most_spin) : spin(most_spin), scratch_(heap), wire_(heap), landing_(heap) {}
 
   Status reserve(const Shape& shape) {
     if (recvs_.size() < shape.n_recvs) recvs_.resize(shape.n_recvs);
@@ -73,6 +74,7 @@ struct Executor::Memory {
   std::byte* scratch() const { return scratch_.data(); }
   std::byte* wire() const { return wire_.data(); }
 
+  SpinBudget spin;
   std::vector<const void*> sources;  ///< operands of the operation at hand
 
  private:
