@@ -53,6 +53,12 @@ std::string shown(const Json& value) {
   return text;
 }
 
+/// A word of a choice as the value it stands for: a number, a flag, or the word itself.
+Json choice(std::string_view word) {
+  Json value = Json::parse(word, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? Json(std::string(word)) : value;
+}
+
 bool fits(const Key& key, const Json& value) {
   switch (key.kind) {
     case KeyKind::kFlag:
@@ -69,9 +75,9 @@ bool fits(const Key& key, const Json& value) {
     case KeyKind::kText:
       return value.is_string();
     case KeyKind::kChoice: {
-      const std::string word = value.is_string() ? value.get<std::string>() : shown(value);
       const auto words = split(key.allowed, "|");
-      return std::find(words.begin(), words.end(), word) != words.end();
+      return std::any_of(words.begin(), words.end(),
+                         [&](std::string_view word) { return value == choice(word); });
     }
     case KeyKind::kAny:
       return true;

@@ -1,0 +1,111 @@
+#include "trainer/run_plan.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "trainer/data/token_file.h"
+#include "trainer/model/model.h"
+
+namespace tern::trainer {
+namespace {
+
+/// CODECS: compression is off for the first max(100, 2 %) of the steps, 10 % for codecs with a mandatory
+/// residual.
+int64_t default_dense_steps(int64_t n_steps, ResidualUse residual) {
+  const int64_t share = residual == ResidualUse::kMandatory ? 10 : 2;
+  return std::max<int64_t>(100, n_steps * share / 100);
+}
+
+Result<bool> choose_residual(const CommunicationConfig& communication, const CodecInfo& codec) {
+  const ResidualUse use = codec.residual;
+  const bool wanted = communication.residual.value_or(use == ResidualUse::kMandatory);
+  if (wanted && use == ResidualUse::kNone) {
+    return error(Code::kInvalidArgument,
+                 "communication.residual is true, but the codec {} has no use for a residual", codec.name);
+  }
+  if (!wanted && use == ResidualUse::kMandatory) {
+    return error(Code::kInvalidArgument,
+                 "communication.residual is false, but the codec {} does not converge without", codec.name);
+  }
+  return wanted;
+}
+
+int choose_threads(const RunConfig& config, const Ranks& ranks) {
+  if (config.run.threads > 0) return config.run.threads;
+  if (ranks.threads_set > 0) return ranks.threads_set;
+  const int cores = std::max(1U, std::thread::hardware_concurrency());
+  return std::max(1, cores / ranks.per_host);
+}
+
+}  // namespace
+
+Ranks ranks_of(const World& world) {
+  std::map<std::string, int> per_host;
+  for (const std::string& host : world.host_ids) ++per_host[host];
+  int most = 1;
+  for (const auto& [host, n] : per_host) most = std::max(most, n);
+  return {world.size, most, world.config.threads};
+}
+
+Result<RunPlan> plan_run(const RunConfig& config, const Ranks& ranks) {
+  RunPlan plan;
+  TERN_ASSIGN(plan.batch, solve_batch(config.batch, ranks.n));
+  Result<CodecSpec> codec = parse_codec(config.communication.codec);
+  if (!codec.ok()) return error(codec.error().code, "communication.codec: {}", codec.error().message);
+  plan.codec = *codec;
+  const CodecInfo& codec_info = info(plan.codec.id);
+  TERN_ASSIGN(plan.residual, choose_residual(config.communication, codec_info));
+  plan.dense_steps = plan.codec.id == CodecId::kNone
+                         ? 0
+                         : config.communication.dense_steps.value_or(
+                               default_dense_steps(config.run.steps, codec_info.residual));
+  if (config.model.vocab < kByteVocabulary) {
+    return error(Code::kInvalidArgument,
+                 "model.vocab_size {} is smaller than the {} tokens of data.tokenizer bytes",
+                 config.model.vocab, kByteVocabulary);
+  }
+  plan.threads = choose_threads(config, ranks);
+  plan.buckets = {config.zero.bucket_elements, ranks.n,
+                  std::max(kParameterAlignment, static_cast<int64_t>(codec_info.block))};
+  return plan;
+}
+
+MemoryNeed predict_memory(const RunConfig& config, const RunPlan& plan) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t n = parameter_count(config.model);
+  const int64_t owners = config.zero.stage == 2 ? plan.buckets.n_ranks : 1;
+  MemoryNeed need;
+  need.parameters = kFloat * n;
+  need.gradients = kFloat * n;
+  need.moments = 2 * kFloat * n / owners;
+  need.residuals = plan.residual ? 2 * kFloat * n : 0;
+  const Shape shape{static_cast<int>(plan.batch.micro), config.data.sequence_length};
+  need.activations = Model<float>::activation_bytes(config.model, shape, plan.threads);
+  return need;
+}
+
+int64_t free_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  int64_t kib = 0;
+  std::string unit;
+  while (file >> key >> kib) {
+    std::getline(file, unit);
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return -1;
+}
+
+Status check_memory(const MemoryNeed& need, const Ranks& ranks, int64_t free_bytes) {
+  if (free_bytes < 0 || need.total() * ranks.per_host <= free_bytes) return {};
+  return error(
+      Code::kOutOfMemory,
+      "the run needs {:.2f} GB per rank ({} ranks on a machine), and this machine has {:.2f} GB free; take "
+      "more machines, deepspeed.zero_optimization.stage 2, a smaller micro batch or a smaller model",
+      static_cast<double>(need.total()) / 1e9, ranks.per_host, static_cast<double>(free_bytes) / 1e9);
+}
+
+}  // namespace tern::trainer
