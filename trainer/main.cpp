@@ -79,7 +79,9 @@ int train(const CommandLine& line, Config settings) {
   }
   catch_stop_signals();
   const bool first = world->rank == 0;
-  const Console console{first ? print : std::function<void(std::string_view)>(), isatty(STDOUT_FILENO) != 0};
+  // mpirun gives its ranks a pseudo-terminal for stdout, whatever its own output is; stderr tells the truth.
+  const bool is_terminal = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+  const Console console{first ? print : std::function<void(std::string_view)>(), is_terminal};
   const Result<RunOutcome> outcome = run_training(*world, run, console, stop_requested);
   if (!outcome.ok()) {
     const std::optional<Error> cause = world->store->failure();
