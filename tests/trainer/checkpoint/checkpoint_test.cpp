@@ -179,7 +179,7 @@ TEST_F(CheckpointTest, EveryAlteredOrCutFileIsNamed) {
   for (const fs::path& file : files) {
     const fs::path good = file.string() + ".good";
     fs::rename(file, good);
-    if (file.filename() != kManifestName) EXPECT_THAT(problem(2, path), HasSubstr(file.filename().string()));
+    EXPECT_THAT(problem(2, path), HasSubstr(file.filename().string()));  // missing
 
     fs::copy(good, file);
     fs::resize_file(file, fs::file_size(file) / 2);

@@ -78,7 +78,8 @@ TEST(BucketPlanTest, CutsLieAtTheSamePlacesForEveryBucketSize) {
   std::set<int64_t> cuts;
   for (const Bucket& bucket : small.buckets()) cuts.insert(bucket.begin);
   for (const int64_t elements : {1000, 5000, 1'000'000}) {
-    for (const Bucket& bucket : BucketPlan(layout, {elements, 2, 128}).buckets()) {
+    const BucketPlan plan(layout, {elements, 2, 128});
+    for (const Bucket& bucket : plan.buckets()) {
       EXPECT_TRUE(cuts.contains(bucket.begin)) << elements << " " << bucket.begin;
     }
   }

@@ -77,11 +77,14 @@ TEST_F(Safetensors, TheWriterRefusesWhatTheFormatCannotHold) {
 }
 
 TEST_F(Safetensors, EveryWayAHeaderCanBeWrongHasItsName) {
-  const auto tensor = [](const std::string& name, const std::string& shape, const std::string& offsets) {
-    return "\"" + name + R"(":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+  const auto tensor = [](std::string_view name, std::string_view shape, std::string_view offsets) {
+    return fmt::format(R"("{}":{{"dtype":"F32","shape":{},"data_offsets":{}}})", name, shape, offsets);
   };
-  EXPECT_EQ(problem("{" + tensor("a", "[2]", "[0,8]") + "}", 8), "");
-  EXPECT_EQ(problem("{" + tensor("a", "[2]", "[0,8]") + "}   ", 8), "");
+  const auto braced = [](const std::vector<std::string>& parts) {
+    return fmt::format("{{{}}}", fmt::join(parts, ","));
+  };
+  EXPECT_EQ(problem(braced({tensor("a", "[2]", "[0,8]")}), 8), "");
+  EXPECT_EQ(problem(braced({tensor("a", "[2]", "[0,8]")}) + "   ", 8), "");
   EXPECT_EQ(problem("{}", 0), "");
   EXPECT_THAT(problem("{}", 0, kMaxSafetensorsHeader + 1), HasSubstr("HeaderTooLarge"));
   EXPECT_THAT(problem("{}", 0, ~uint64_t{0}), HasSubstr("HeaderTooLarge"));
@@ -92,22 +95,20 @@ TEST_F(Safetensors, EveryWayAHeaderCanBeWrongHasItsName) {
   EXPECT_THAT(problem("{\"a\": \"\xff\"}", 0), HasSubstr("InvalidHeaderDeserialization"));
   EXPECT_THAT(problem(R"({"a": 3})", 0), HasSubstr("InvalidHeaderDeserialization"));
   EXPECT_THAT(problem(R"({"__metadata__": {"a": 3}})", 0), HasSubstr("InvalidHeaderDeserialization"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[0,8]") + "," + tensor("a", "[2]", "[0,8]") + "}", 8),
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[0,8]"), tensor("a", "[2]", "[0,8]")}), 8),
               HasSubstr("a twice"));
   EXPECT_THAT(problem(R"({"a":{"dtype":"F31","shape":[2],"data_offsets":[0,8]}})", 8), HasSubstr("F31"));
-  EXPECT_THAT(problem("{" + tensor("a", "[-2]", "[0,8]") + "}", 8),
-              HasSubstr("InvalidHeaderDeserialization"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[0,8,9]") + "}", 8),
-              HasSubstr("InvalidHeaderDeserialization"));
-  EXPECT_THAT(problem("{" + tensor("a", "[3]", "[0,8]") + "}", 8), HasSubstr("TensorInvalidInfo"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[8,0]") + "}", 8), HasSubstr("TensorInvalidInfo"));
-  EXPECT_THAT(problem("{" + tensor("a", "[4294967296,4294967296]", "[0,8]") + "}", 8),
+  EXPECT_THAT(problem(braced({tensor("a", "[-2]", "[0,8]")}), 8), HasSubstr("InvalidHeaderDeserialization"));
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[0,8,9]")}), 8), HasSubstr("InvalidHeaderDeserialization"));
+  EXPECT_THAT(problem(braced({tensor("a", "[3]", "[0,8]")}), 8), HasSubstr("TensorInvalidInfo"));
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[8,0]")}), 8), HasSubstr("TensorInvalidInfo"));
+  EXPECT_THAT(problem(braced({tensor("a", "[4294967296,4294967296]", "[0,8]")}), 8),
               HasSubstr("ValidationOverflow"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[0,8]") + "," + tensor("b", "[1]", "[4,8]") + "}", 8),
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[0,8]"), tensor("b", "[1]", "[4,8]")}), 8),
               HasSubstr("InvalidOffset"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[4,12]") + "}", 12), HasSubstr("InvalidOffset"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[0,8]") + "}", 9), HasSubstr("MetadataIncompleteBuffer"));
-  EXPECT_THAT(problem("{" + tensor("a", "[2]", "[0,8]") + "}", 7), HasSubstr("MetadataIncompleteBuffer"));
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[4,12]")}), 12), HasSubstr("InvalidOffset"));
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[0,8]")}), 9), HasSubstr("MetadataIncompleteBuffer"));
+  EXPECT_THAT(problem(braced({tensor("a", "[2]", "[0,8]")}), 7), HasSubstr("MetadataIncompleteBuffer"));
 }
 
 TEST_F(Safetensors, AFileOfFewBytesIsTooSmall) {
