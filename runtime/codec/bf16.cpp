@@ -20,6 +20,10 @@ double bits_per_element(const CodecSpec&) {
   return 16;
 }
 
+double max_error(const CodecSpec& /*spec*/, double absmax) {
+  return absmax * 0x1p-8;  // half a unit in the last place, 8 bits of precision
+}
+
 size_t wire_bytes(const CodecSpec&, size_t n) {
   return sizeof(WireHeader) + plane_bytes(n * sizeof(Bfloat16));
 }
@@ -75,6 +79,7 @@ CodecInfo bf16_codec() {
           .block = 1,
           .options = {},
           .bits_per_element = bits_per_element,
+          .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
           .decode = decode,

@@ -67,6 +67,9 @@ struct CodecInfo {
   std::span<const CodecOption> options;
   /// Bits on the wire per element of a long message, scales included and the header not.
   double (*bits_per_element)(const CodecSpec&);
+  /// Most that |decoded - encoded| can be for an element of a block whose largest magnitude is `absmax`
+  /// (finite, normal).
+  double (*max_error)(const CodecSpec&, double absmax);
   /// Bytes of the whole message for n elements, header and padding included.
   size_t (*wire_bytes)(const CodecSpec&, size_t n);
   EncodeStats (*encode)(const EncodeArgs&);

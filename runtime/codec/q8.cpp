@@ -15,6 +15,10 @@ size_t scale_bytes(size_t n) {
   return q8_blocks(n) * sizeof(Bfloat16);
 }
 
+double max_error(const CodecSpec& /*spec*/, double absmax) {
+  return absmax / 254 * (1 + 0x1p-7) * (1 + 0x1p-15);  // half a step; the scale is rounded up to bf16
+}
+
 size_t wire_bytes(const CodecSpec&, size_t n) {
   return sizeof(WireHeader) + plane_bytes(scale_bytes(n)) + plane_bytes(n);
 }
@@ -52,6 +56,7 @@ CodecInfo q8_codec() {
           .block = kQ8Block,
           .options = {},
           .bits_per_element = bits_per_element,
+          .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
           .decode = decode,

@@ -18,6 +18,10 @@ size_t scale_bytes(size_t n) {
   return topk_blocks(n) * sizeof(Bfloat16);
 }
 
+double max_error(const CodecSpec& /*spec*/, double absmax) {
+  return absmax;  // that of an element left out
+}
+
 size_t wire_bytes(const CodecSpec& spec, size_t n) {
   return sizeof(WireHeader) + plane_bytes(topk_index_bytes(n, spec.k)) +
          plane_bytes(topk_entries(n, spec.k)) + plane_bytes(scale_bytes(n));
@@ -60,6 +64,7 @@ CodecInfo topk_codec() {
           .block = kTopkBlock,
           .options = kOptions,
           .bits_per_element = bits_per_element,
+          .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
           .decode = decode,
