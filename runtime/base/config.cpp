@@ -156,6 +156,12 @@ std::string Setting::text_in(const Config& config) const {
   return std::visit([&](auto pointer) { return Printer()(config.*pointer); }, member);
 }
 
+std::vector<std::string> environment_variables() {
+  std::vector<std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) variables.emplace_back(*entry);
+  return variables;
+}
+
 std::optional<std::string> environment(std::string_view variable) {
   const char* const value = std::getenv(std::string(variable).c_str());  // NOLINT(concurrency-mt-unsafe)
   if (value == nullptr) return std::nullopt;

@@ -84,5 +84,7 @@ inline constexpr auto kSettings = std::to_array<Setting>({
 /// A variable that belongs to somebody else (RANK, MASTER_ADDR, OMPI_*, SLURM_*); nothing when unset. Tern's
 /// own settings come from Config. Must not run while another thread changes the environment.
 std::optional<std::string> environment(std::string_view variable);
+/// All variables of this process as NAME=value, for a program that starts others. The same rule.
+std::vector<std::string> environment_variables();
 
 }  // namespace tern
