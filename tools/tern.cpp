@@ -1,0 +1,9 @@
+// tern: see tern_program.h.
+#include <vector>
+
+#include "tools/tern_program.h"
+
+int main(int argc, char** argv) {
+  const std::vector<const char*> args(argv, argv + argc);
+  return tern::tools::run_tern(args, stdout);
+}

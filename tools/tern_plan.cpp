@@ -1,0 +1,210 @@
+#include "tools/tern_plan.h"
+
+#include <algorithm>
+
+#include "runtime/base/size.h"
+#include "runtime/communicator/cost.h"
+#include "runtime/plan/compose.h"
+#include "runtime/plan/select.h"
+#include "runtime/plan/verify.h"
+#include "tools/text_table.h"
+
+namespace tern::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A world that is only thought of, for the cost model to look at.
+World imagine(const PlanQuestion& q, const Config& config) {
+  World world;
+  world.size = q.n_ranks;
+  world.config = config;
+  for (int r = 0; r < q.n_ranks; ++r)
+    world.host_ids.push_back(fmt::format("host{}", static_cast<int64_t>(r) * q.n_hosts / q.n_ranks));
+  world.host_id = world.host_ids.front();
+  world.local_size =
+      static_cast<int>(std::count(world.host_ids.begin(), world.host_ids.end(), world.host_id));
+  return world;
+}
+
+CandidateQuery query_of(const PlanQuestion& q) {
+  return {.collective = q.collective,
+          .n_ranks = q.n_ranks,
+          .root = q.root,
+          .n_bytes = q.n_bytes,
+          .elt = sizeof(float),
+          .encoded = q.codec.id != CodecId::kNone};
+}
+
+CostModel model_of(const PlanQuestion& q, const Config& config) {
+  CostModel model = cost_model(imagine(q, config));
+  if (q.codec.id != CodecId::kNone) model.wire_ratio = info(q.codec.id).bits_per_element(q.codec) / 32;
+  return model;
+}
+
+Status check(const PlanQuestion& q) {
+  if (q.root >= q.n_ranks)
+    return error(Code::kInvalidArgument, "--root {} is not a rank of a world of {}", q.root, q.n_ranks);
+  if (q.rank >= q.n_ranks)
+    return error(Code::kInvalidArgument, "--rank {} is not a rank of a world of {}", q.rank, q.n_ranks);
+  if (q.n_hosts > q.n_ranks)
+    return error(Code::kInvalidArgument, "--hosts {} is more than --ranks {}", q.n_hosts, q.n_ranks);
+  return {};
+}
+
+/// What would run: under --algorithm, else under TERN_ALGORITHM, else the fastest.
+Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
+  TERN_TRY(check(q));
+  const bool is_spec = q.algorithm.empty() || q.algorithm.find_first_of(":=;") != std::string::npos;
+  TERN_ASSIGN(const AlgorithmRules rules,
+              parse_algorithm_rules(is_spec && !q.algorithm.empty() ? q.algorithm : config.algorithm));
+  CandidateQuery query = query_of(q);
+  query.only = is_spec ? rules.find(q.collective, q.n_bytes) : std::string_view(q.algorithm);
+  TERN_ASSIGN(const std::vector<Candidate> candidates, rank_candidates(query, model_of(q, config)));
+  return candidates.front();
+}
+
+std::string question_text(const PlanQuestion& q) {
+  return fmt::format("{} of {}B over {} rank{} on {} host{}, codec {}", name(q.collective),
+                     format_size(q.n_bytes), q.n_ranks, q.n_ranks == 1 ? "" : "s", q.n_hosts,
+                     q.n_hosts == 1 ? "" : "s", to_string(q.codec));
+}
+
+std::string segment_text(size_t segment_bytes) {
+  return segment_bytes == 0 ? "uncut" : format_size(segment_bytes);
+}
+
+Json question_json(const PlanQuestion& q) {
+  return {{"collective", name(q.collective)},
+          {"ranks", q.n_ranks},
+          {"hosts", q.n_hosts},
+          {"root", q.root},
+          {"bytes", q.n_bytes},
+          {"codec", to_string(q.codec)}};
+}
+
+std::string speed_text(double beta) {
+  return beta > 0 ? fmt::format("{:.1f} GB/s", 1e-9 / beta) : "free";
+}
+
+/// The kinds of link that rank 0 has: to a rank of its host and to one of another.
+std::vector<std::pair<std::string, Link>> links_of(const CostModel& model, int n_ranks) {
+  std::vector<std::pair<std::string, Link>> links;
+  bool near = false;
+  bool far = false;
+  for (int r = 1; r < n_ranks; ++r) {
+    const bool together = model.node_of(r) == model.node_of(0);
+    bool& seen = together ? near : far;
+    if (!seen) links.emplace_back(together ? "link in the host" : "link between hosts", model.link(0, r));
+    seen = true;
+  }
+  return links;
+}
+
+void add_model(Report& report, const PlanQuestion& q, const CostModel& model) {
+  std::vector<std::vector<std::string>> rows = {{"Cost model", ""}};
+  Json& data = report.data["cost_model"];
+  data["links"] = Json::array();
+  for (const auto& [what, link] : links_of(model, q.n_ranks)) {
+    rows.push_back(
+        {fmt::format("  {}", what), fmt::format("{:.2f} us + {}{}", link.alpha * 1e6, speed_text(link.beta),
+                                                link.receiver_reads ? ", read by the receiver" : "")});
+    data["links"].push_back({{"name", what},
+                             {"alpha_us", link.alpha * 1e6},
+                             {"beta_s_per_byte", link.beta},
+                             {"receiver_reads", link.receiver_reads}});
+  }
+  const auto speed = [&](const char* what, const char* key, double beta) {
+    rows.push_back({fmt::format("  {}", what), speed_text(beta)});
+    data[key] = beta;
+  };
+  speed("reduce", "reduce_s_per_byte", model.reduce_beta);
+  speed("copy", "copy_s_per_byte", model.copy_beta);
+  if (q.codec.id != CodecId::kNone) {
+    speed("encode", "encode_s_per_byte", model.encode_beta);
+    speed("decode", "decode_s_per_byte", model.decode_beta);
+    rows.push_back({"  bytes on the wire", fmt::format("{:.4f} of the dense bytes", model.wire_ratio)});
+    data["wire_ratio"] = model.wire_ratio;
+  }
+  rows.push_back({"  cores per host", fmt::format("{}", model.cores_per_node)});
+  rows.push_back({"  each round and segment", fmt::format("{:.2f} us", model.round_overhead * 1e6)});
+  data["cores_per_host"] = model.cores_per_node;
+  data["round_overhead_us"] = model.round_overhead * 1e6;
+  report.text += text_table(rows);
+}
+
+bool same(const Candidate& a, const Candidate& b) {
+  return a.algorithm == b.algorithm && a.segment_bytes == b.segment_bytes;
+}
+
+void add_candidates(Report& report, std::span<const Candidate> candidates, const Candidate& chosen) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "algorithm", "segment", "predicted us", "sent bytes/rank", "messages/rank"}};
+  report.data["candidates"] = Json::array();
+  for (const Candidate& c : candidates) {
+    report.data["candidates"].push_back({{"algorithm", c.algorithm->name},
+                                         {"segment_bytes", c.segment_bytes},
+                                         {"predicted_us", c.prediction.seconds * 1e6},
+                                         {"bytes_on_wire_per_rank", c.prediction.bytes_on_wire_per_rank},
+                                         {"messages", c.prediction.n_messages},
+                                         {"chosen", same(c, chosen)}});
+    rows.push_back({same(c, chosen) ? "*" : "", std::string(c.algorithm->name), segment_text(c.segment_bytes),
+                    fmt::format("{:.2f}", c.prediction.seconds * 1e6),
+                    fmt::format("{}", c.prediction.bytes_on_wire_per_rank),
+                    fmt::format("{}", c.prediction.n_messages)});
+  }
+  report.text += text_table(rows);
+}
+
+}  // namespace
+
+Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
+  TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
+  TERN_ASSIGN(const std::vector<Plan> plans, make_plans(query_of(q), *chosen.algorithm));
+  TERN_TRY(verify(plans));
+  Report report;
+  report.data = question_json(q);
+  report.data["algorithm"] = chosen.algorithm->name;
+  report.data["verified"] = true;
+  report.text = fmt::format("{}: {}, verified on all ranks\n", question_text(q), chosen.algorithm->name);
+  report.data["plans"] = Json::array();
+  for (const Plan& plan : plans) {
+    if (q.rank >= 0 && plan.rank != q.rank) continue;
+    Json steps = Json::array();
+    for (const Step& step : plan.steps) steps.push_back({{"round", step.round}, {"step", to_string(step)}});
+    report.data["plans"].push_back({{"rank", plan.rank},
+                                    {"chunks", plan.n_chunks},
+                                    {"scratch", plan.n_scratch},
+                                    {"wire", plan.n_wire},
+                                    {"rounds", plan.n_rounds},
+                                    {"steps", steps}});
+    report.text += fmt::format("\n{}", to_string(plan));
+    if (!report.text.ends_with('\n')) report.text += "\n";
+  }
+  return report;
+}
+
+Result<Report> why_report(const PlanQuestion& q, const Config& config) {
+  TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
+  const CostModel model = model_of(q, config);
+  TERN_ASSIGN(std::vector<Candidate> candidates, rank_candidates(query_of(q), model));
+  const bool listed =
+      std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return same(c, chosen); });
+  if (!listed) candidates.push_back(chosen);  // a rule may cut segments as the planner would not
+  Report report;
+  report.data = question_json(q);
+  report.text = question_text(q) + "\n\n";
+  add_model(report, q, model);
+  report.text += "\n";
+  add_candidates(report, candidates, chosen);
+  const bool ruled = !same(chosen, candidates.front());
+  report.data["reason"] = ruled ? "rule" : "least predicted time";
+  report.text += fmt::format("\n* chosen: {}\n",
+                             ruled ? "TERN_ALGORITHM or --algorithm says so" : "the least predicted time");
+  if (config.segment_bytes > 0)
+    report.text += fmt::format("  (TERN_SEGMENT_BYTES cuts chunks at {} whatever is chosen)\n",
+                               format_size(config.segment_bytes));
+  return report;
+}
+
+}  // namespace tern::tools

@@ -1,0 +1,32 @@
+// `tern plan show` and `tern why`: what would run, and what else could.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/codec/codec.h"
+#include "runtime/plan/plan.h"
+#include "tools/report.h"
+
+namespace tern::tools {
+
+/// A call that is only thought of.
+struct PlanQuestion {
+  Collective collective = Collective::kAllReduce;
+  int n_ranks = 2;
+  int n_hosts = 1;  ///< the ranks are spread evenly, neighbours together
+  int root = 0;
+  uint64_t n_bytes = 1 << 20;  ///< of the whole vector of fp32 elements
+  std::string algorithm;       ///< "": the planner's choice; or a rule in TERN_ALGORITHM's grammar
+  CodecSpec codec;
+  int rank = -1;  ///< whose steps are shown; -1: everybody's
+};
+
+/// The steps of the chosen plan, after verify() has proved all ranks' plans together.
+/// Errors: kInvalidArgument, kUnsupported (no such plan), kInternal (the plan is wrong).
+Result<Report> plan_report(const PlanQuestion& question, const Config& config);
+
+/// Every candidate with its predicted time, the chosen one marked, under the speeds they were priced with.
+Result<Report> why_report(const PlanQuestion& question, const Config& config);
+
+}  // namespace tern::tools

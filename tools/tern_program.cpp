@@ -1,0 +1,112 @@
+#include "tools/tern_program.h"
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/base/size.h"
+#include "tools/tern_info.h"
+#include "tools/tern_plan.h"
+
+namespace tern::tools {
+namespace {
+
+enum ExitStatus : int { kGood = 0, kFailed = 1, kBadFlags = 2 };
+
+/// What the flags say, as text: turned into values after they are all there.
+struct Flags {
+  std::string collective;
+  std::string size = "1M";
+  std::string codec;
+  PlanQuestion question;
+  bool json = false;
+};
+
+void add_question(CLI::App& command, Flags& flags) {
+  command
+      .add_option("collective", flags.collective,
+                  "all_reduce, reduce_scatter, all_gather, broadcast or barrier")
+      ->required();
+  command.add_option("--ranks", flags.question.n_ranks, "ranks")->required()->check(CLI::Range(1, 16384));
+  command
+      .add_option("--hosts", flags.question.n_hosts,
+                  "hosts that the ranks are spread over, neighbours together")
+      ->check(CLI::Range(1, 16384))
+      ->capture_default_str();
+  command.add_option("--size", flags.size, "bytes of the whole vector, fp32")->capture_default_str();
+  command.add_option("--root", flags.question.root, "root of a broadcast")->check(CLI::Range(0, 16383));
+  command.add_option("--algorithm", flags.question.algorithm, "instead of the planner's choice");
+  command.add_option("--codec", flags.codec, "NAME[:key=value,...]; default: TERN_CODEC");
+}
+
+Result<PlanQuestion> question_of(const Flags& flags, const Config& config) {
+  PlanQuestion question = flags.question;
+  TERN_ASSIGN(question.collective, parse_collective(flags.collective));
+  TERN_ASSIGN(question.n_bytes, parse_size(flags.size));
+  if (question.n_bytes > uint64_t{1} << 42)
+    return error(Code::kInvalidArgument, "--size {} is above 4T", flags.size);
+  TERN_ASSIGN(question.codec, parse_codec(flags.codec.empty() ? config.codec : flags.codec));
+  return question;
+}
+
+Result<Report> info_answer() {
+  TERN_ASSIGN(const Config config, Config::from_environment());
+  TERN_ASSIGN(const World world, World::from_environment(config));
+  return info_report(world);
+}
+
+using Answer = Result<Report> (*)(const PlanQuestion& question, const Config& config);
+
+Result<Report> plan_answer(const Flags& flags, Answer answer) {
+  TERN_ASSIGN(const Config config, Config::from_environment());
+  TERN_ASSIGN(const PlanQuestion question, question_of(flags, config));
+  return answer(question, config);
+}
+
+int print(const Result<Report>& report, const Flags& flags, std::FILE* out) {
+  if (!report.ok()) {
+    fmt::print(stderr, "tern: {}\n", report.error().message);
+    return report.error().code == Code::kInvalidArgument ? kBadFlags : kFailed;
+  }
+  fmt::print(out, "{}", flags.json ? report->data.dump(1) + "\n" : report->text);
+  return kGood;
+}
+
+}  // namespace
+
+int run_tern(std::span<const char* const> args, std::FILE* out) {
+  Flags flags;
+  CLI::App app("Shows what Tern is made of and what it decides.", "tern");
+  app.require_subcommand(0, 1);  // none: said below, so that an unknown word is what is complained about
+  app.fallthrough();
+  app.add_flag("--json", flags.json, "the answer as JSON");
+  const CLI::App* info_command =
+      app.add_subcommand("info", "settings, algorithms, codecs, transports, build");
+  CLI::App* plan_command = app.add_subcommand("plan", "plans as steps");
+  plan_command->require_subcommand(0, 1);
+  CLI::App* show_command =
+      plan_command->add_subcommand("show", "the steps of the ranks, after they were verified");
+  add_question(*show_command, flags);
+  show_command->add_option("--rank", flags.question.rank, "only this rank's")->check(CLI::Range(0, 16383));
+  CLI::App* why_command = app.add_subcommand("why", "all candidates for a call, with their predicted times");
+  add_question(*why_command, flags);
+  try {
+    app.parse(static_cast<int>(args.size()), args.data());
+  } catch (const CLI::Success& e) {  // --help
+    fmt::print(out, "{}",
+               (why_command->parsed()    ? why_command
+                : show_command->parsed() ? show_command
+                                         : &app)
+                   ->help());
+    return kGood;
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "tern: {} (--help lists the flags)\n", e.what());
+    return kBadFlags;
+  }
+  if (info_command->parsed()) return print(info_answer(), flags, out);
+  if (!why_command->parsed() && !show_command->parsed()) {
+    fmt::print(stderr, "tern: say what to do: info, plan show, why (--help lists the flags)\n");
+    return kBadFlags;
+  }
+  return print(plan_answer(flags, why_command->parsed() ? why_report : plan_report), flags, out);
+}
+
+}  // namespace tern::tools
