@@ -13,6 +13,7 @@ enum class FrameType : uint8_t {
   kSet,      ///< client: key, value
   kGet,      ///< client: key; answered when it is set
   kLook,     ///< client: key; answered at once
+  kWatch,    ///< client: key; answered when it is set, whatever fails meanwhile
   kFail,     ///< client: value = packed error
   kLeave,    ///< client: ends in good order
   kReply,    ///< server: to `id`; value

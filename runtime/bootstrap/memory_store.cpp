@@ -12,6 +12,7 @@ struct Board {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, std::string, std::less<>> values;
+  std::multimap<std::string, std::shared_ptr<Watch>, std::less<>> watches;
   std::optional<Error> failure;  // written once, before has_failed
   std::atomic<bool> has_failed = false;
 };
@@ -27,7 +28,21 @@ class MemoryStore final : public Store {
       return error(Code::kInvalidArgument, "the key \"{}\" is set already, to another value", key);
     }
     board_->changed.notify_all();
+    const auto [first, last] = board_->watches.equal_range(key);
+    for (auto entry = first; entry != last; ++entry) entry->second->set(value);
+    board_->watches.erase(first, last);
     return {};
+  }
+
+  std::shared_ptr<const Watch> watch(std::string_view key) override {
+    const std::lock_guard lock(board_->mutex);
+    auto watch = std::make_shared<Watch>();
+    const auto at = board_->values.find(key);
+    if (at != board_->values.end())
+      watch->set(at->second);
+    else
+      board_->watches.emplace(key, watch);
+    return watch;
   }
 
   Result<std::string> get(std::string_view key, Deadline deadline) override {

@@ -2,7 +2,9 @@
 // ranks.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +15,26 @@
 #include "runtime/base/status.h"
 
 namespace tern {
+
+/// Whether somebody set a key. Looking costs one atomic load.
+///
+/// Threads: one sets, any look.
+class Watch {
+ public:
+  bool is_set() const {
+    // Acquire pairs with the release in set(): the value is whole when the flag is seen.
+    return is_set_.load(std::memory_order_acquire);
+  }
+  const std::string& value() const { return value_; }  ///< once is_set()
+  void set(std::string_view value) {
+    value_ = value;
+    is_set_.store(true, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<bool> is_set_ = false;
+  std::string value_;
+};
 
 /// Keys are set once and never change. Used for set-up and for failures, never for data.
 ///
@@ -28,6 +50,10 @@ class Store {
   /// Errors: kTimeout; the world's failure, when the key is not set by then; kPeerLost when the store's host
   /// left.
   virtual Result<std::string> get(std::string_view key, Deadline deadline) = 0;
+
+  /// Learns of the key as soon as somebody sets it, without asking again. Shared: the store fills it in, the
+  /// caller looks.
+  virtual std::shared_ptr<const Watch> watch(std::string_view key) = 0;
 
   /// The first failure of the world, if any: a rank whose process ended without leave() or that called
   /// fail(). Costs one atomic load while there is none.

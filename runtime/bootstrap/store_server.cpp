@@ -42,6 +42,7 @@ struct Connection {
 struct Waiter {
   Connection* connection;
   uint64_t id;
+  bool only_watches = false;  // waits on through a failure
 };
 
 /// What the thread owns.
@@ -197,6 +198,7 @@ class Loop {
       case FrameType::kSet:
         return handle_set(connection, frame);
       case FrameType::kGet:
+      case FrameType::kWatch:
       case FrameType::kLook:
         return handle_get(connection, frame);
       case FrameType::kFail:
@@ -222,10 +224,10 @@ class Loop {
   }
 
   void handle_get(Connection& connection, const Frame& frame) {
-    const Waiter waiter = {&connection, frame.id};
+    const Waiter waiter = {&connection, frame.id, frame.type == FrameType::kWatch};
     const auto at = values_.find(frame.key);
     if (at != values_.end()) return reply(waiter, at->second);
-    if (failure_) return refuse_request(waiter, *failure_);
+    if (failure_ && !waiter.only_watches) return refuse_request(waiter, *failure_);
     if (frame.type == FrameType::kLook) {
       return refuse_request(waiter, error(Code::kTimeout, "nobody set the key \"{}\" in time", frame.key));
     }
@@ -263,8 +265,10 @@ class Loop {
       flush(connection);
     }
     // After the notice, so that whoever is told why its wait ended finds the failure noted.
-    for (const auto& [key, waiter] : waiters_) refuse_request(waiter, error);
-    waiters_.clear();
+    std::erase_if(waiters_, [&](const auto& entry) {
+      if (!entry.second.only_watches) refuse_request(entry.second, error);
+      return !entry.second.only_watches;
+    });
   }
 
   static void flush(Connection& connection) {

@@ -113,6 +113,18 @@ class Client final : public TcpStore {
     return request({.type = FrameType::kGet, .key = std::string(key)}, deadline);
   }
 
+  std::shared_ptr<const Watch> watch(std::string_view key) override {
+    const auto watch = std::make_shared<Watch>();
+    Frame frame = {.type = FrameType::kWatch, .key = std::string(key)};
+    {
+      const std::lock_guard lock(mutex_);
+      frame.id = ++last_id_;
+      watches_.emplace(frame.id, watch);
+    }
+    send_frame(frame);
+    return watch;
+  }
+
   std::optional<Error> failure() const override {
     // Acquire pairs with the release in note_failure(): the error is whole when the flag is seen.
     if (!has_failed_.load(std::memory_order_acquire)) return std::nullopt;
@@ -194,6 +206,11 @@ class Client final : public TcpStore {
       host_leaves_ = true;
       return;
     }
+    if (const auto watch = watches_.find(frame.id); watch != watches_.end()) {
+      watch->second->set(frame.value);
+      watches_.erase(watch);
+      return;
+    }
     const auto at = answers_.find(frame.id);
     if (at == answers_.end()) return;  // its asker gave up
     at->second = {true, std::move(frame)};
@@ -235,6 +252,7 @@ class Client final : public TcpStore {
   std::mutex mutex_;  // all below
   std::condition_variable answered_;
   std::map<uint64_t, Answer> answers_;
+  std::map<uint64_t, std::shared_ptr<Watch>> watches_;
   uint64_t last_id_ = 0;
   bool has_left_ = false;
   bool host_leaves_ = false;

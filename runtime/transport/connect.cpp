@@ -13,17 +13,20 @@
 #include "runtime/transport/inproc.h"
 #include "runtime/transport/shm.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx.h"
 
 namespace tern {
 namespace {
 
 // In order of preference: auto takes the first row whose domain two ranks share.
-constexpr std::array<TransportInfo, 2> kTransports = {{
+constexpr std::array<TransportInfo, 3> kTransports = {{
     {"inproc", "ranks as threads of one process; every payload is read in place", inproc_domain,
      connect_inproc},
     {"shm",
      "processes of one machine; memory from tern::allocate is read in place, other memory through slots",
      shm_domain, connect_shm},
+    {"ucx", "between machines: UCX over RDMA where there is such a network, else TCP", ucx_domain,
+     connect_ucx},
 }};
 
 struct Domain {

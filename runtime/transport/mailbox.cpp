@@ -324,7 +324,9 @@ void Mailbox::sleep(uint64_t token, Clock::duration at_most) {
 void Mailbox::look_for_lost_peers() {
   for (Peer& peer : peers_) {
     // acquire: its messages are visible before we conclude that none will come.
-    if (peer.bell->closed.load(std::memory_order_acquire) != 0) peer.closed = true;
+    if (peer.closed || peer.bell->closed.load(std::memory_order_acquire) == 0) continue;
+    peer.closed = true;
+    made_progress();  // whoever waits for it must poll to learn that it waits in vain
   }
   if (const auto rank = connection_.watch.ended(); rank && !peer_of(*rank).closed) {
     return fail(error_at(*rank, Code::kPeerLost, "the process of rank {} ended", *rank));

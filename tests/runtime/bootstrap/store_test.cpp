@@ -113,6 +113,21 @@ TEST_P(EveryStore, StillHandsOutWhatWasSetBeforeAFailure) {
   leave_all(stores);
 }
 
+TEST_P(EveryStore, ShowsWatchersAKeyWhenItIsSetEvenAfterAFailure) {
+  auto stores = GetParam().make(2);
+  const auto early = stores[1]->watch("key");
+  EXPECT_FALSE(early->is_set());
+  stores[0]->fail(error_at(0, Code::kAborted, "over"));
+  ASSERT_TRUE(stores[0]->set("key", "seen").ok());
+  const auto late = stores[1]->watch("key");
+  ASSERT_TRUE(stores[1]->get("key", patient()).ok());  // the answer comes after those to the watches
+  ASSERT_TRUE(early->is_set());
+  ASSERT_TRUE(late->is_set());
+  EXPECT_EQ(early->value(), "seen");
+  EXPECT_EQ(late->value(), "seen");
+  leave_all(stores);
+}
+
 TEST_P(EveryStore, TakesNoLeaveForAFailure) {
   auto stores = GetParam().make(3);
   stores[1]->leave();

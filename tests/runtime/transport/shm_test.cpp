@@ -168,6 +168,7 @@ class MisleadingStore final : public Store {
   Result<std::string> get(std::string_view key, Deadline deadline) override {
     return inner_->get(key, deadline);
   }
+  std::shared_ptr<const Watch> watch(std::string_view key) override { return inner_->watch(key); }
   std::optional<Error> failure() const override { return inner_->failure(); }
   void fail(const Error& error) override { inner_->fail(error); }
   void leave() override { inner_->leave(); }

@@ -1,0 +1,434 @@
+#include "runtime/transport/ucx_transport.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "runtime/base/log.h"
+#include "runtime/bootstrap/frame.h"
+
+namespace tern::ucx {
+namespace {
+
+/// Sleepers look for aborts and lost peers this often.
+constexpr auto kLookEvery = std::chrono::milliseconds(20);
+/// Between a failed end point and the verdict that its peer is lost: time for an abort or the store to say
+/// why.
+constexpr auto kConvictAfter = std::chrono::milliseconds(500);
+constexpr Seconds kGoodbyeTime{2};
+
+/// In SendState::request: UCX did not take the message, because its end point had failed.
+void* const kRefused = reinterpret_cast<void*>(uintptr_t{1});
+
+}  // namespace
+
+/// On the wire; ranks of one job run one build on machines of one byte order.
+struct UcxTransport::Header {
+  uint64_t key = 0;
+  uint32_t sender = 0;  ///< member
+  uint32_t number = 0;  ///< of the message between the two; of a goodbye: messages sent before it
+  Envelope envelope;
+};
+
+struct UcxTransport::SendState {
+  Header header;            // UCX reads it until the send is complete
+  void* request = nullptr;  ///< UCX's; null when complete
+
+  static SendState& make(SendRequest& r) { return *new (r.state.data()) SendState(); }
+  static SendState& of(SendRequest& r) { return *std::launder(reinterpret_cast<SendState*>(r.state.data())); }
+};
+
+struct UcxTransport::RecvState {
+  enum Phase : uint32_t { kWaiting, kPulling, kDone } phase = kWaiting;
+  uint32_t number = 0;
+  RecvRequest* next = nullptr;  ///< posted later
+  void* held = nullptr;         ///< UCX's buffer, of which `data` is a view
+  void* request = nullptr;      ///< UCX's, while pulling
+
+  static RecvState& make(RecvRequest& r) { return *new (r.state.data()) RecvState(); }
+  static RecvState& of(RecvRequest& r) { return *std::launder(reinterpret_cast<RecvState*>(r.state.data())); }
+};
+
+struct UcxTransport::Arrival {
+  uint32_t number = 0;
+  Envelope envelope;
+  size_t n_bytes = 0;
+  void* data = nullptr;
+  bool is_rendezvous = false;
+};
+
+struct UcxTransport::Peer {
+  Member member;
+  ucp_ep_h out = nullptr;  ///< made by us
+  ucp_ep_h in = nullptr;   ///< made by the peer
+  uint32_t next_out = 0;
+  uint32_t next_in = 0;
+  RecvRequest* first_recv = nullptr;  ///< posted, without a message; ascending numbers
+  RecvRequest* last_recv = nullptr;
+  std::vector<Arrival> arrived;  ///< without a receive
+  bool has_left = false;
+  uint32_t n_sent_before_leaving = 0;
+  bool is_suspect = false;
+  ucs_status_t why_suspect = UCS_OK;
+  Clock::time_point suspect_since;
+  Header goodbye;
+};
+
+// ---- life
+
+Result<std::unique_ptr<Transport>> UcxTransport::create(Connection connection) {
+  std::unique_ptr<UcxTransport> transport(new UcxTransport(std::move(connection)));
+  if (!transport->wake_) return error(Code::kIo, "no event descriptor for the ucx transport");
+  const Events events = {transport.get(), &on_error, &on_message, &on_goodbye, &on_accepted};
+  std::vector<uint64_t> clients;
+  for (const Peer& peer : transport->peers_) clients.push_back(peer.member.client);
+  TERN_TRY(transport->connection_.worker->start(events, std::move(clients)));
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+UcxTransport::UcxTransport(Connection connection)
+    : connection_(std::move(connection)),
+      peers_(connection_.members.size()),
+      member_of_rank_(static_cast<size_t>(connection_.members.back().rank) + 1),
+      abort_(connection_.store->watch(connection_.abort_key)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  static_assert(sizeof(SendState) <= sizeof(SendRequest::state) &&
+                sizeof(RecvState) <= sizeof(RecvRequest::state));
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    peers_[i].member = connection_.members[i];
+    member_of_rank_[static_cast<size_t>(peers_[i].member.rank)] = static_cast<uint32_t>(i);
+  }
+}
+
+UcxTransport::~UcxTransport() {
+  if (failed()) return;
+  for (Peer& peer : peers_) say_goodbye(peer);
+  connection_.worker->flush(kGoodbyeTime);
+}
+
+void UcxTransport::say_goodbye(Peer& peer) {
+  const ucp_ep_h endpoint = peer.out != nullptr ? peer.out : peer.in;
+  if (endpoint == nullptr || peer.has_left || peer.is_suspect) return;
+  peer.goodbye = {peer.member.key_to, connection_.self, peer.next_out, {}};
+  ucp_request_param_t params = {};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK;
+  params.cb.send = [](void* request, ucs_status_t, void*) { ucp_request_free(request); };
+  ucp_am_send_nbx(endpoint, kGoodbyeId, &peer.goodbye, sizeof(Header), nullptr, 0, &params);
+}
+
+UcxTransport::Peer& UcxTransport::peer_of(int rank) {
+  return peers_[member_of_rank_[static_cast<size_t>(rank)]];
+}
+
+// ---- sending
+
+bool UcxTransport::connect(Peer& peer) {
+  if (peer.out != nullptr) [[likely]]
+    return true;
+  const auto endpoint = connection_.worker->connect(peer.member.address);
+  if (!endpoint) {
+    suspect(peer, UCS_ERR_UNREACHABLE);
+    return false;
+  }
+  peer.out = *endpoint;
+  return true;
+}
+
+void UcxTransport::send(SendRequest& request) {
+  SendState& state = SendState::make(request);
+  if (failed()) return;
+  Peer& peer = peer_of(request.peer);
+  state.request = kRefused;
+  if (peer.has_left || peer.is_suspect || !connect(peer)) return;
+  state.header = {peer.member.key_to, connection_.self, peer.next_out++, request.envelope};
+  ucp_request_param_t params = {};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.cb.send = &on_sent;
+  params.user_data = this;
+  const ucs_status_ptr_t sent = ucp_am_send_nbx(peer.out, kMessageId, &state.header, sizeof(Header),
+                                                request.data, request.n_bytes, &params);
+  if (!UCS_PTR_IS_ERR(sent)) {
+    state.request = sent;
+    return;
+  }
+  suspect(peer, UCS_PTR_STATUS(sent));
+}
+
+void UcxTransport::on_sent(void* /*request*/, ucs_status_t /*status*/, void* self) {
+  ++static_cast<UcxTransport*>(self)->n_events_;
+}
+
+Poll UcxTransport::poll(SendRequest& request) {
+  if (failed()) [[unlikely]]
+    return Poll::kFailed;
+  SendState& state = SendState::of(request);
+  if (state.request == nullptr) return Poll::kDone;
+  connection_.worker->progress();
+  Peer& peer = peer_of(request.peer);
+  if (state.request != kRefused) {
+    const ucs_status_t status = ucp_request_check_status(state.request);
+    if (status == UCS_INPROGRESS) return pending(peer, false);
+    ucp_request_free(state.request);
+    state.request = status == UCS_OK ? nullptr : kRefused;
+    if (status == UCS_OK) return Poll::kDone;
+    suspect(peer, status);
+  }
+  return pending(peer, peer.has_left);
+}
+
+// ---- receiving
+
+void UcxTransport::recv(RecvRequest& request) {
+  RecvState& state = RecvState::make(request);
+  request.data = nullptr;
+  if (failed()) return;
+  Peer& peer = peer_of(request.peer);
+  state.number = peer.next_in++;
+  const auto arrival = std::find_if(peer.arrived.begin(), peer.arrived.end(),
+                                    [&](const Arrival& a) { return a.number == state.number; });
+  if (arrival != peer.arrived.end()) {
+    const Arrival found = *arrival;
+    peer.arrived.erase(arrival);
+    return match(peer, request, found);
+  }
+  (peer.first_recv == nullptr ? peer.first_recv : RecvState::of(*peer.last_recv).next) = &request;
+  peer.last_recv = &request;
+}
+
+/// The peer that a header comes from; null when it does not belong to this communicator.
+UcxTransport::Peer* UcxTransport::sender_of(const void* header, size_t n_header, Header& out) {
+  if (n_header != sizeof(Header)) return nullptr;
+  std::memcpy(&out, header, sizeof(Header));
+  if (out.sender >= peers_.size()) return nullptr;
+  Peer& peer = peers_[out.sender];
+  return out.key == peer.member.key_from ? &peer : nullptr;
+}
+
+ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t n_header, void* data,
+                                      size_t n_bytes, const ucp_am_recv_param_t* param) {
+  auto& transport = *static_cast<UcxTransport*>(self);
+  Header from;
+  Peer* const peer = transport.sender_of(header, n_header, from);
+  if (peer == nullptr) return UCS_OK;  // dropped
+  const bool is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  const bool is_ours_to_release =
+      is_rendezvous || (n_bytes > 0 && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0);
+  ++transport.n_events_;
+  transport.take(*peer,
+                 {from.number, from.envelope, n_bytes, is_ours_to_release ? data : nullptr, is_rendezvous});
+  return is_ours_to_release ? UCS_INPROGRESS : UCS_OK;
+}
+
+/// Gives a message to the receive with its number, or keeps it for that.
+void UcxTransport::take(Peer& peer, const Arrival& arrival) {
+  RecvRequest* before = nullptr;
+  RecvRequest* request = peer.first_recv;
+  while (request != nullptr && RecvState::of(*request).number != arrival.number) {
+    before = request;
+    request = RecvState::of(*request).next;
+  }
+  if (request == nullptr) {
+    peer.arrived.push_back(arrival);
+    return;
+  }
+  (before == nullptr ? peer.first_recv : RecvState::of(*before).next) = RecvState::of(*request).next;
+  if (peer.last_recv == request) peer.last_recv = before;
+  match(peer, *request, arrival);
+}
+
+void UcxTransport::match(Peer& peer, RecvRequest& request, const Arrival& arrival) {
+  RecvState& state = RecvState::of(request);
+  request.envelope = arrival.envelope;
+  state.phase = RecvState::kDone;
+  if (arrival.n_bytes != request.n_bytes) {
+    request.n_bytes = arrival.n_bytes;
+    drop(arrival);
+  } else if (arrival.is_rendezvous) {
+    pull(peer, request, arrival.data);
+  } else if (arrival.n_bytes == 0) {
+    request.data = request.into != nullptr ? request.into : &request;  // nothing to see, but not null
+  } else {
+    state.held = arrival.data;
+    request.data = arrival.data;
+  }
+}
+
+void UcxTransport::pull(Peer& peer, RecvRequest& request, void* descriptor) {
+  RecvState& state = RecvState::of(request);
+  TERN_CHECK(request.into != nullptr);  // see RecvRequest::into
+  ucp_request_param_t params = {};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.cb.recv_am = &on_pulled;
+  params.user_data = this;
+  const ucs_status_ptr_t pulling =
+      ucp_am_recv_data_nbx(connection_.worker->raw(), descriptor, request.into, request.n_bytes, &params);
+  request.data = request.into;
+  if (pulling == nullptr) return;
+  state.phase = RecvState::kPulling;
+  state.request = pulling;
+  if (!UCS_PTR_IS_ERR(pulling)) return;
+  state.request = nullptr;  // stays under way until the suspect is convicted
+  suspect(peer, UCS_PTR_STATUS(pulling));
+}
+
+void UcxTransport::on_pulled(void* /*request*/, ucs_status_t /*status*/, size_t /*n_bytes*/, void* self) {
+  ++static_cast<UcxTransport*>(self)->n_events_;
+}
+
+void UcxTransport::drop(const Arrival& arrival) {
+  if (arrival.data != nullptr) ucp_am_data_release(connection_.worker->raw(), arrival.data);
+}
+
+Poll UcxTransport::poll(RecvRequest& request) {
+  if (failed()) [[unlikely]]
+    return Poll::kFailed;
+  RecvState& state = RecvState::of(request);
+  if (state.phase == RecvState::kDone) return Poll::kDone;
+  connection_.worker->progress();
+  Peer& peer = peer_of(request.peer);
+  if (state.phase == RecvState::kPulling && state.request != nullptr) {
+    const ucs_status_t status = ucp_request_check_status(state.request);
+    if (status != UCS_INPROGRESS) {
+      ucp_request_free(std::exchange(state.request, nullptr));
+      if (status == UCS_OK)
+        state.phase = RecvState::kDone;
+      else
+        suspect(peer, status);
+    }
+  }
+  if (state.phase == RecvState::kDone) return Poll::kDone;
+  return pending(peer, peer.has_left && state.number >= peer.n_sent_before_leaving);
+}
+
+void UcxTransport::release(RecvRequest& request) {
+  RecvState& state = RecvState::of(request);
+  if (state.held == nullptr || failed_) return;
+  ucp_am_data_release(connection_.worker->raw(), std::exchange(state.held, nullptr));
+}
+
+// ---- waiting
+
+void UcxTransport::sleep(uint64_t token, Clock::duration at_most) {
+  const auto end = Clock::now() + std::min<Clock::duration>(at_most, std::chrono::hours(1));
+  while (n_events_ == token && !failed()) {
+    const auto left = end - Clock::now();
+    if (left <= Clock::duration::zero()) return;
+    if (connection_.worker->arm()) {
+      const auto slice = std::chrono::nanoseconds(std::min<Clock::duration>(left, kLookEvery)).count();
+      const timespec timeout = {0, slice};
+      pollfd fds[] = {{connection_.worker->event_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      ppoll(fds, 2, &timeout, nullptr);
+    }
+    connection_.worker->progress();
+  }
+}
+
+// ---- failing
+
+void UcxTransport::on_accepted(void* self, uint64_t client, ucp_ep_h endpoint) {
+  for (Peer& peer : static_cast<UcxTransport*>(self)->peers_) {
+    if (peer.member.client == client) peer.in = endpoint;
+  }
+}
+
+void UcxTransport::on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
+  auto& transport = *static_cast<UcxTransport*>(self);
+  for (Peer& peer : transport.peers_) {
+    if (peer.out == endpoint || peer.in == endpoint) transport.suspect(peer, status);
+  }
+}
+
+ucs_status_t UcxTransport::on_goodbye(void* self, const void* header, size_t n_header, void* /*data*/,
+                                      size_t /*n_bytes*/, const ucp_am_recv_param_t* /*param*/) {
+  auto& transport = *static_cast<UcxTransport*>(self);
+  Header from;
+  Peer* const peer = transport.sender_of(header, n_header, from);
+  if (peer == nullptr) return UCS_OK;
+  peer->has_left = true;
+  peer->n_sent_before_leaving = from.number;
+  ++transport.n_events_;
+  return UCS_OK;
+}
+
+void UcxTransport::suspect(Peer& peer, ucs_status_t status) {
+  if (peer.is_suspect || peer.has_left) return;
+  peer.is_suspect = true;
+  peer.why_suspect = status;
+  peer.suspect_since = Clock::now();
+  ++n_suspects_;
+  log_debug("transport", "ucx: the connection to rank {} failed: {}", peer.member.rank,
+            ucs_status_string(status));
+}
+
+bool UcxTransport::failed() {
+  if (!failed_) look_for_failure();
+  return failed_;
+}
+
+void UcxTransport::look_for_failure() {
+  // Acquire pairs with the release in abort().
+  if (has_local_abort_.load(std::memory_order_acquire)) [[unlikely]] {
+    const std::lock_guard lock(local_abort_mutex_);
+    return note(local_abort_);
+  }
+  if (abort_->is_set()) [[unlikely]]
+    return note(unpack_error(abort_->value()));
+  if (n_suspects_ > 0) [[unlikely]]
+    convict_suspects();
+  const auto lost = connection_.store->failure();
+  if (!lost || failed_) [[likely]]
+    return;
+  const bool is_member = std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+    return peer.member.rank == lost->rank && !peer.has_left;
+  });
+  if (is_member || lost->rank < 0) note(*lost);
+}
+
+void UcxTransport::convict_suspects() {
+  for (const Peer& peer : peers_) {
+    if (!peer.is_suspect || peer.has_left || Clock::now() - peer.suspect_since < kConvictAfter) continue;
+    return fail(error_at(peer.member.rank, Code::kPeerLost, "the connection to rank {} broke: {}",
+                         peer.member.rank, ucs_status_string(peer.why_suspect)));
+  }
+}
+
+/// The answer for a request that cannot go on; it will never when the peer has left before its part was done.
+Poll UcxTransport::pending(const Peer& peer, bool is_over) {
+  if (is_over) [[unlikely]] {
+    fail(error_at(peer.member.rank, Code::kPeerLost,
+                  "rank {} closed its end of the ucx transport while rank {} waited for it", peer.member.rank,
+                  connection_.members[connection_.self].rank));
+  }
+  return failed_ ? Poll::kFailed : Poll::kPending;
+}
+
+/// From here on polls fail, and UCX touches no caller's memory any more.
+void UcxTransport::note(const Error& error) {
+  failed_ = true;
+  failure_ = error;
+  connection_.worker.reset();
+}
+
+/// An error that this rank found: it stands for itself, and the others learn of it before its connections
+/// break.
+void UcxTransport::fail(const Error& error) {
+  // Another rank's abort may have come first; then that one counts.
+  const Status told = connection_.store->set(connection_.abort_key, pack_error(error));
+  note(!told.ok() && abort_->is_set() ? unpack_error(abort_->value()) : error);
+}
+
+void UcxTransport::abort(const Error& error) {
+  {
+    const std::lock_guard lock(local_abort_mutex_);
+    if (has_local_abort_.load(std::memory_order_relaxed)) return;  // the mutex orders writers
+    local_abort_ = error;
+  }
+  static_cast<void>(connection_.store->set(connection_.abort_key, pack_error(error)));
+  has_local_abort_.store(true, std::memory_order_release);
+  eventfd_write(wake_.get(), 1);
+}
+
+}  // namespace tern::ucx

@@ -1,0 +1,114 @@
+// Messages over UCX active messages.
+//
+// Every rank sends on end points that it made itself and receives on those that it accepted. A message is one
+// active message: a header of 32 bytes (key, sender, number, envelope) and the payload. UCX moves small
+// payloads eagerly and large ones by rendezvous straight into RecvRequest::into; numbers, not arrival, match
+// messages with receives, because the two kinds overtake each other.
+//
+// Payloads  eager: handed out in place in UCX's buffer; rendezvous: pulled into RecvRequest::into, once that
+// is posted Failures  an abort travels through the store (World::store watches the communicator's abort key);
+// a lost peer shows as
+//           a failed end point or in the store, whichever is first. A failed end point alone convicts a peer
+//           only after a moment: a rank that aborts breaks its connections too, and its reason is the better
+//           one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/transport.h"
+#include "runtime/transport/ucx_worker.h"
+
+namespace tern::ucx {
+
+/// A member of the communicator, as it published itself.
+struct Member {
+  int rank = -1;  ///< in the world
+  sockaddr_storage address = {};
+  uint64_t client = 0;    ///< its connection requests carry this
+  uint64_t key_to = 0;    ///< in the headers of messages to it
+  uint64_t key_from = 0;  ///< in the headers of messages from it
+};
+
+struct Connection {
+  std::unique_ptr<Worker> worker;
+  std::vector<Member> members;   ///< ascending ranks
+  uint32_t self = 0;             ///< this rank's place among them
+  std::shared_ptr<Store> store;  ///< World's
+  std::string abort_key;         ///< in the store
+};
+
+class UcxTransport final : public Transport {
+ public:
+  static Result<std::unique_ptr<Transport>> create(Connection connection);
+  /// Tells the peers that this rank is through and waits until that has left the machine, at most 2 s.
+  ~UcxTransport() override;
+  UcxTransport(const UcxTransport&) = delete;
+  UcxTransport& operator=(const UcxTransport&) = delete;
+
+  std::string_view name() const override { return "ucx"; }
+  bool shares(const void* /*data*/, size_t /*n_bytes*/) const override { return false; }
+  bool writes_on_arrival() const override { return true; }
+  void send(SendRequest& request) override;
+  void recv(RecvRequest& request) override;
+  Poll poll(SendRequest& request) override;
+  Poll poll(RecvRequest& request) override;
+  void release(RecvRequest& request) override;
+  uint64_t arm() override { return n_events_; }
+  void sleep(uint64_t token, Clock::duration at_most) override;
+  const Error& failure() const override { return failure_; }
+  void abort(const Error& error) override;
+
+ private:
+  struct Header;
+  struct SendState;
+  struct RecvState;
+  struct Arrival;
+  struct Peer;
+
+  explicit UcxTransport(Connection connection);
+  Peer& peer_of(int rank);
+  Peer* sender_of(const void* header, size_t n_header, Header& out);
+  bool connect(Peer& peer);
+  void suspect(Peer& peer, ucs_status_t status);
+  void say_goodbye(Peer& peer);
+
+  void take(Peer& peer, const Arrival& arrival);
+  void match(Peer& peer, RecvRequest& request, const Arrival& arrival);
+  void drop(const Arrival& arrival);
+  void pull(Peer& peer, RecvRequest& request, void* descriptor);
+
+  static ucs_status_t on_message(void* self, const void* header, size_t n_header, void* data, size_t n_bytes,
+                                 const ucp_am_recv_param_t* param);
+  static ucs_status_t on_goodbye(void* self, const void* header, size_t n_header, void* data, size_t n_bytes,
+                                 const ucp_am_recv_param_t* param);
+  static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
+  static void on_accepted(void* self, uint64_t client, ucp_ep_h endpoint);
+  static void on_sent(void* request, ucs_status_t status, void* self);
+  static void on_pulled(void* request, ucs_status_t status, size_t n_bytes, void* self);
+
+  bool failed();
+  void look_for_failure();
+  void convict_suspects();
+  Poll pending(const Peer& peer, bool is_over);
+  void note(const Error& error);
+  void fail(const Error& error);
+
+  Connection connection_;
+  std::vector<Peer> peers_;               // by member; never resized
+  std::vector<uint32_t> member_of_rank_;  // by world rank
+  std::shared_ptr<const Watch> abort_;    // shared with the store
+  Fd wake_;
+  uint64_t n_events_ = 0;
+  int n_suspects_ = 0;
+  bool failed_ = false;
+  Error failure_;
+  std::atomic<bool> has_local_abort_ = false;
+  std::mutex local_abort_mutex_;
+  Error local_abort_;
+};
+
+}  // namespace tern::ucx
