@@ -74,6 +74,14 @@ struct Turn {
   CompareCell cell = {};
 };
 
+/// As many calls as fill a turn, when one takes so long.
+void set_iters(Turn& turn, double seconds_per_call, double batch_seconds) {
+  constexpr double kMostIters = 2000;
+  const double n = std::clamp(batch_seconds / std::max(seconds_per_call, 1e-9), 1.0, kMostIters);
+  turn.request.n_iters = static_cast<int>(n);
+  turn.request.n_warmup = std::clamp(turn.request.n_iters / 10, 1, 50);
+}
+
 /// Checks the result once and finds how many calls fill a turn.
 Status prepare(Turn& turn, double batch_seconds) {
   turn.request.n_warmup = 1;
@@ -87,10 +95,7 @@ Status prepare(Turn& turn, double batch_seconds) {
     turn.request.n_iters = 10;
     TERN_ASSIGN(answer, turn.group->run(turn.request));
   }
-  constexpr double kMostIters = 2000;
-  turn.request.n_iters =
-      static_cast<int>(std::clamp(batch_seconds / std::max(answer->seconds, 1e-9), 1.0, kMostIters));
-  turn.request.n_warmup = std::clamp(turn.request.n_iters / 10, 1, 50);
+  set_iters(turn, answer->seconds, batch_seconds);
   return {};
 }
 
@@ -103,6 +108,8 @@ Status measure(std::vector<Turn>& turns, const CompareOptions& options) {
       TERN_ASSIGN(const std::optional<BatchAnswer> answer, turn.group->run(turn.request));
       if (!answer) return error(Code::kInternal, "{} lost a collective within a run", turn.cell.name);
       turn.cell.seconds.push_back(answer->seconds);
+      // Libraries that spin on too few cores take 10 us or 20 ms from one moment to the next.
+      set_iters(turn, answer->seconds, options.batch_seconds);
       turn.cell.n_wrong += answer->n_wrong;
     }
   }
@@ -135,6 +142,7 @@ class Comparison {
     std::list<Group> groups;
     TERN_TRY(start(groups, n_ranks));
     fmt::print("{}# 4 B latency\n", compare_head(setting_, options_.peers));
+    std::fflush(stdout);
     for (const Exercise exercise : options_.exercises)
       TERN_TRY(row(groups, {.exercise = exercise, .count = 1}, n_ranks));
     fmt::print("# by size\n");
