@@ -33,6 +33,21 @@ Result<bool> choose_residual(const CommunicationConfig& communication, const Cod
   return wanted;
 }
 
+/// Far more buckets than any network wants; the plan of each is a few dozen bytes, and all ranks hold all
+/// plans.
+constexpr int64_t kMostBuckets = 65'536;
+
+Status check_buckets(const RunConfig& config, const BucketOptions& buckets) {
+  const int64_t least = buckets.grain * buckets.n_ranks;
+  const int64_t size = std::max(buckets.bucket_elements, least);
+  const int64_t n_elements = parameter_count(config.model);
+  if (n_elements / size < kMostBuckets) return {};
+  return error(
+      Code::kInvalidArgument,
+      "deepspeed.zero_optimization.reduce_bucket_size {} makes {} buckets of {} parameters; give at least {}",
+      buckets.bucket_elements, n_elements / size, n_elements, n_elements / kMostBuckets + 1);
+}
+
 int choose_threads(const RunConfig& config, const Ranks& ranks) {
   if (config.run.threads > 0) return config.run.threads;
   if (ranks.threads_set > 0) return ranks.threads_set;
@@ -70,6 +85,7 @@ Result<RunPlan> plan_run(const RunConfig& config, const Ranks& ranks) {
   plan.threads = choose_threads(config, ranks);
   plan.buckets = {config.zero.bucket_elements, ranks.n,
                   std::max(kParameterAlignment, static_cast<int64_t>(codec_info.block))};
+  TERN_TRY(check_buckets(config, plan.buckets));
   return plan;
 }
 

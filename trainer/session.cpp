@@ -225,8 +225,9 @@ Result<RunOutcome> run_training(const World& world, const Result<RunConfig>& con
   Result<RunOutcome> outcome = run_connected(world, comm, config, console, stop);
   if (outcome.ok()) return outcome;
   Error failure = outcome.error();
-  if (failure.rank < 0) failure.rank = world.rank;
-  world.store->fail(failure);  // the first failure counts; later ones change nothing
+  if (failure.rank >= 0) return failure;  // agreed on by all ranks, or heard from the collective that failed
+  failure.rank = world.rank;
+  world.store->fail(failure);
   comm.abort(failure.message);
   return failure;
 }

@@ -144,10 +144,11 @@ Result<StepOutcome> Trainer::step(bool stop_requested) {
     parts.reducer->roll_back_residual();
     zero_gradients();
     if (++n_skipped_in_a_row_ == kMostSkippedInARow) {
-      return error(Code::kInvalidArgument,
-                   "{} steps in a row could not be applied, the last because {}; lower the "
-                   "learning rate or clip the gradient",
-                   kMostSkippedInARow, record.skipped);
+      // Rank 0 at fault by convention: every rank comes to this end by itself, and one must say it.
+      return error_at(0, Code::kInvalidArgument,
+                      "{} steps in a row could not be applied, the last because {}; lower the "
+                      "learning rate or clip the gradient",
+                      kMostSkippedInARow, record.skipped);
     }
   }
   record.step_seconds = seconds_since(start);

@@ -31,8 +31,13 @@ BucketPlan::BucketPlan(const ParameterLayout& layout, const BucketOptions& optio
 
 void BucketPlan::cut(int64_t begin, int64_t end, int64_t size, bool compressible) {
   for (int64_t at = begin; at < end; at += size) {
-    const int64_t stop = std::min(at + size, end);
+    int64_t stop = std::min(at + size, end);
+    // A remainder too small for a codec joins the last bucket: what is compressed must not depend on the
+    // size.
+    const bool joins = compressible && size >= kLeastCompressed && end - stop < kLeastCompressed;
+    if (joins) stop = end;
     buckets_.push_back({at, stop, compressible && stop - at >= kLeastCompressed, 0});
+    if (joins) break;
   }
 }
 

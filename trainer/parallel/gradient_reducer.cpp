@@ -40,6 +40,7 @@ void GradientReducer::parameter_ready(int param_idx) {
 
 CallOptions GradientReducer::call_options(int bucket_idx) {
   CallOptions call;
+  call.codec = CodecSpec();  // said explicitly: the communicator's default codec is not the run's
   call.step = step_;
   call.bucket = static_cast<uint32_t>(bucket_idx);
   const Bucket& bucket = (*plan_)[bucket_idx];

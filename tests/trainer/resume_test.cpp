@@ -1,0 +1,104 @@
+// A run that stops and goes on is the run that never stopped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/trainer/tiny_run.h"
+
+namespace tern::trainer {
+namespace {
+
+std::vector<std::string> assignments(const std::string& text, const std::string& directory,
+                                     const std::vector<std::string>& more) {
+  std::vector<std::string> all = {"data.text=" + text, "run.output_dir=" + directory};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void expect_ok(const Outcomes& outcomes) {
+  for (const auto& outcome : outcomes) ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+}
+
+TEST(Resume, IsBitIdenticalWithResidualsMomentsAndData) {
+  const std::string whole = fresh_directory("whole");
+  const std::string parts = fresh_directory("parts");
+  const std::string text = write_text(whole);
+  const std::vector<std::string> common = {"communication.codec=topk:k=64", "communication.dense_steps=1",
+                                           "model.hidden_size=128", "run.checkpoint_every=4",
+                                           "deepspeed.gradient_accumulation_steps=3"};
+  const auto with = [&](const std::string& directory, std::vector<std::string> more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return assignments(text, directory, more);
+  };
+  expect_ok(run_on_threads({.n_ranks = 4}, with(whole, {"run.steps=8"})));
+  expect_ok(run_on_threads({.n_ranks = 4}, with(parts, {"run.steps=4"})));
+  expect_ok(run_on_threads({.n_ranks = 4}, with(parts, {"run.steps=8", "run.resume=latest"})));
+
+  EXPECT_EQ(file_ids(whole, 8), file_ids(parts, 8));
+  EXPECT_THAT(file_ids(whole, 8), testing::Contains(testing::StartsWith("residual-00003-of-00004")));
+  const auto expected = metrics_of(whole);
+  const auto got = metrics_of(parts);
+  ASSERT_EQ(got.size(), 8U);
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i]["loss"], expected[i]["loss"]);
+    EXPECT_EQ(got[i]["grad_norm"], expected[i]["grad_norm"]);
+    EXPECT_EQ(got[i]["lr"], expected[i]["lr"]);
+  }
+}
+
+TEST(Resume, GoesOnWithAnyOtherNumberOfRanks) {
+  const std::string whole = fresh_directory("whole");
+  const std::string parts = fresh_directory("parts");
+  const std::string text = write_text(whole);
+  const auto with = [&](const std::string& directory, int64_t steps) {
+    return assignments(text, directory,
+                       {fmt::format("run.steps={}", steps), "run.checkpoint_every=2", "run.resume=latest",
+                        "deepspeed.train_batch_size=60", "deepspeed.optimizer.params.eps=1e-4"});
+  };
+  expect_ok(run_on_threads({.n_ranks = 1}, with(whole, 8)));
+  expect_ok(run_on_threads({.n_ranks = 4}, with(parts, 2)));
+  expect_ok(run_on_threads({.n_ranks = 3}, with(parts, 4)));
+  expect_ok(run_on_threads({.n_ranks = 5}, with(parts, 6)));
+  expect_ok(run_on_threads({.n_ranks = 1}, with(parts, 8)));
+  const auto expected = metrics_of(whole);
+  const auto got = metrics_of(parts);
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double loss = expected[i]["loss"];
+    EXPECT_NEAR(got[i]["loss"].get<double>(), loss, 1e-6 * loss) << "step " << i + 1;
+  }
+}
+
+TEST(Resume, AStopRequestEndsAllRanksAfterTheSameStepWithACheckpoint) {
+  const std::string directory = fresh_directory("run");
+  const std::string text = write_text(directory);
+  std::atomic<int> n_asked = 0;
+  const Outcomes outcomes = run_on_threads({.n_ranks = 3, .stop = [&] { return ++n_asked == 3; }},
+                                           assignments(text, directory, {}));
+  for (const auto& outcome : outcomes) {
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    EXPECT_TRUE(outcome->interrupted);
+    EXPECT_EQ(outcome->checkpoint, checkpoint_path(directory, 3));
+  }
+  EXPECT_EQ(metrics_of(directory).size(), 3U);
+  const Outcomes resumed =
+      run_on_threads({.n_ranks = 3}, assignments(text, directory, {"run.resume=" + outcomes[0]->checkpoint}));
+  expect_ok(resumed);
+  EXPECT_EQ(metrics_of(directory).size(), 8U);
+}
+
+TEST(Resume, FromAChangedTextIsRefusedOnAllRanks) {
+  const std::string directory = fresh_directory("run");
+  const std::string text = write_text(directory);
+  expect_ok(run_on_threads({.n_ranks = 2}, assignments(text, directory, {"run.checkpoint_every=8"})));
+  write_text(directory, 21'000);
+  for (const auto& outcome :
+       run_on_threads({.n_ranks = 2}, assignments(text, directory, {"run.resume=latest"}))) {
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_THAT(outcome.error().message, testing::HasSubstr("is not the text that"));
+  }
+}
+
+}  // namespace
+}  // namespace tern::trainer
