@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <optional>
 
+#include "tests/trainer/storage/file_size_limit.h"
 #include "tests/trainer/tiny_run.h"
 
 namespace tern::trainer {
@@ -86,6 +88,33 @@ TEST(Resume, AStopRequestEndsAllRanksAfterTheSameStepWithACheckpoint) {
       run_on_threads({.n_ranks = 3}, assignments(text, directory, {"run.resume=" + outcomes[0]->checkpoint}));
   expect_ok(resumed);
   EXPECT_EQ(metrics_of(directory).size(), 8U);
+}
+
+TEST(Resume, AFullDiskEndsTheRunOnAllRanksAndLeavesTheLastGoodCheckpoint) {
+  const std::string directory = fresh_directory("run");
+  const std::string text = write_text(directory);
+  const auto with = [&](int64_t steps) {
+    return assignments(text, directory,
+                       {fmt::format("run.steps={}", steps), "run.checkpoint_every=2", "run.resume=latest"});
+  };
+  expect_ok(run_on_threads({.n_ranks = 3}, with(2)));
+  const auto before = file_ids(directory, 2);
+  std::optional<FileSizeLimit> limit;
+  const auto fill_disk = [&] {
+    if (!limit) limit.emplace(100'000);  // the weights take 140 kB
+    return false;
+  };
+  const Outcomes outcomes = run_on_threads({.n_ranks = 3, .stop = fill_disk}, with(4));
+  limit.reset();
+  for (const auto& outcome : outcomes) {
+    ASSERT_FALSE(outcome.ok());
+    EXPECT_THAT(outcome.error().message,
+                testing::HasSubstr("model.safetensors beyond 100000 bytes: File too large"));
+    EXPECT_EQ(outcome.error().rank, 0);
+  }
+  EXPECT_EQ(file_ids(directory, 2), before);
+  EXPECT_FALSE(std::filesystem::exists(checkpoint_path(directory, 4) + ".partial"));
+  expect_ok(run_on_threads({.n_ranks = 3}, with(4)));
 }
 
 TEST(Resume, FromAChangedTextIsRefusedOnAllRanks) {

@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
+#include "tests/trainer/storage/file_size_limit.h"
 #include "trainer/storage/mapped_file.h"
 
 namespace tern::trainer {
@@ -17,21 +16,6 @@ std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
-
-/// A limit on the size of written files, as a full disk would be; lifted at the end.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t n_bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit = {n_bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_ = {};
-};
 
 TEST(OutputFile, TheHashIsThatOfTheContentsHoweverTheyWereCut) {
   const std::string path = testing::TempDir() + "output_file_hash";

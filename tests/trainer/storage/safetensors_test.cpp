@@ -126,7 +126,7 @@ TEST_F(Safetensors, DamagedHeadersNeverCrashAndNeverReachOutsideTheFile) {
   ASSERT_TRUE(write_safetensors(path(), tensors, {{"format", "pt"}}).ok());
   std::ifstream file(path(), std::ios::binary);
   const std::string good((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  constexpr int kTries = 3000;
+  constexpr int kTries = 800;
   Philox random(7);
   for (int i = 0; i < kTries; ++i) {
     std::string bad = good;
