@@ -18,7 +18,7 @@ struct LinkClass {
   Link link;
 };
 constexpr std::array<LinkClass, 3> kLinks = {{
-    {"shared memory", {.alpha = 0.25e-6, .beta = 1 / 11e9}},
+    {"shared memory", {.alpha = 0.15e-6, .beta = 1 / 14e9, .receiver_reads = true}},
     {"loopback", {.alpha = 12e-6, .beta = 1 / 2.5e9}},
     {"network", {.alpha = 25e-6, .beta = 1 / 1.2e9}},
 }};
@@ -50,7 +50,10 @@ CostModel cost_model(const World& world) {
   };
   model.cores_per_node = cores_for(world);
   model.reduce_beta = 1 / 12e9;
-  model.copy_beta = 1 / 11e9;
+  model.copy_beta = 1 / 14e9;
+  // A quarter of a 2 MiB second-level cache: the operands of a reduction share it.
+  model.cache_bytes = 512 << 10;
+  model.far = 2.2;
   model.encode_beta = 1 / 15e9;
   model.decode_beta = 1 / 18e9;
   const bool crowded = local_size > model.cores_per_node;

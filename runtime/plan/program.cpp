@@ -19,6 +19,11 @@ class Compiler {
   void add_sends(const Plan& plan);
   void compile(const Plan& plan);
   double bytes(const Ref& ref) const;  // of one segment
+  // The bytes of near memory that cost as much time as these.
+  double near_bytes(const Ref& ref) const {
+    const double n = bytes(ref);
+    return model_.cache_bytes > 0 && n > model_.cache_bytes ? n * model_.far : n;
+  }
   // A step's part in a reduction: its first operand carries the write, the others are only read.
   enum class Part : uint8_t { kAlone, kFirst, kFurther };
   double work(const Step& step, Part part) const;
@@ -112,14 +117,14 @@ double Compiler::work(const Step& step, Part part) const {
   switch (step.kind) {
     case StepKind::kCopy:
       if (part == Part::kAlone && same_memory(step.src, step.dst, shape_.in_place)) return 0;
-      return bytes(step.src) * model_.copy_beta;
+      return near_bytes(step.src) * model_.copy_beta;
     case StepKind::kReduce:
-      return bytes(step.src) * (part == Part::kFurther ? operand_beta() : model_.reduce_beta);
+      return near_bytes(step.src) * (part == Part::kFurther ? operand_beta() : model_.reduce_beta);
     case StepKind::kEncode:
-      return bytes(step.src) * model_.encode_beta;
+      return near_bytes(step.src) * model_.encode_beta;
     case StepKind::kDecode:
     case StepKind::kDecodeAccumulate:
-      return bytes(step.dst) * model_.decode_beta;
+      return near_bytes(step.dst) * model_.decode_beta;
     default:
       return 0;
   }
@@ -135,7 +140,7 @@ double Compiler::receive_work(const Step& step, const Message& message, Part par
     beta = link.beta;
   else if (part == Part::kFirst)
     beta = model_.copy_beta;  // it landed beside the sum
-  return (message.receiver_reads ? link.alpha : 0) + bytes(step.dst) * beta;
+  return (message.receiver_reads ? link.alpha : 0) + near_bytes(step.dst) * beta;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace tern {
 inline constexpr std::array<size_t, 5> kSegmentSizes = {0, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 
 /// More segments than this are not tried: the pipeline is full long before, and each costs its overhead.
-inline constexpr size_t kMaxSegments = 64;
+inline constexpr size_t kMaxSegments = 2048;
 
 /// A call to find a plan for.
 struct CandidateQuery {

@@ -29,6 +29,10 @@ struct CostModel {
   double encode_beta = 0;  ///< s per decoded byte
   double decode_beta = 0;
   double wire_ratio = 1;  ///< encoded bytes per dense byte
+  /// Work on pieces larger than this costs `far` times as much per byte: what one round leaves in the cache is gone
+  /// when the next one reads it. That is what segments are for inside a host. 0: no such size.
+  double cache_bytes = 0;
+  double far = 1;
   /// s per round and segment spent in the executor (a context switch included when ranks outnumber cores)
   double round_overhead = 0;
 };
