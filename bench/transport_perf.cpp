@@ -15,11 +15,11 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
-#include "runtime/transport/inproc.h"
-#include "runtime/transport/shm.h"
+#include "runtime/transport/transport.h"
 
 namespace tern {
 namespace {
@@ -46,9 +46,7 @@ struct Rank {
   int n_polls_before_yield;
 
   void check(Poll poll) const {
-    if (poll != Poll::kFailed) return;
-    std::fprintf(stderr, "rank %d: %s\n", world.rank, transport.failure().to_string().c_str());
-    std::exit(1);
+    if (poll == Poll::kFailed) throw std::runtime_error(transport.failure().to_string());
   }
   template <class Request>
   void finish(Request& request) const {
@@ -158,10 +156,7 @@ void measure(const Rank& rank) {
   const Transport& transport = rank.transport;
   constexpr size_t kLargest = size_t{16} << 20;
   auto shared = allocate(world, kLargest);
-  if (!shared.ok()) {
-    std::fprintf(stderr, "%s\n", shared.error().to_string().c_str());
-    std::exit(1);
-  }
+  if (!shared.ok()) throw std::runtime_error(shared.error().to_string());
   std::vector<std::byte> plain(kLargest, std::byte{1});
   std::vector<std::byte> into(kLargest * static_cast<size_t>(world.size), std::byte{1});
   auto* heap = static_cast<std::byte*>(shared.value().data());
@@ -194,13 +189,16 @@ struct Options {
 int run_rank(const World& world, const Options& options) {
   std::vector<int> members(static_cast<size_t>(world.size));
   std::iota(members.begin(), members.end(), 0);
-  auto transport =
-      (options.transport == "shm" ? connect_shm : connect_inproc)(world, members, "transport_perf");
-  if (!transport.ok()) {
-    std::fprintf(stderr, "%s\n", transport.error().to_string().c_str());
+  try {
+    const auto row = find_transport(options.transport);
+    if (!row.ok()) throw std::runtime_error(row.error().to_string());
+    auto transport = (*row.value()).connect(world, members, "transport_perf");
+    if (!transport.ok()) throw std::runtime_error(transport.error().to_string());
+    measure({world, **transport, options.n_polls_before_yield});
+  } catch (const std::runtime_error& failure) {
+    std::fprintf(stderr, "rank %d: %s\n", world.rank, failure.what());
     return 1;
   }
-  measure({world, **transport, options.n_polls_before_yield});
   world.store->leave();
   return 0;
 }
@@ -208,7 +206,7 @@ int run_rank(const World& world, const Options& options) {
 int run(int argc, char** argv) {
   CLI::App app("Latency and bandwidth of the transports");
   Options options;
-  app.add_option("--transport", options.transport, "inproc or shm")->check(CLI::IsMember({"inproc", "shm"}));
+  app.add_option("--transport", options.transport, "a row of `tern info`'s transports");
   app.add_option("--ranks", options.n_ranks, "ranks as threads, when not started as processes");
   app.add_option("--polls", options.n_polls_before_yield, "polls between two yields of a waiting rank");
   CLI11_PARSE(app, argc, argv);
@@ -220,9 +218,11 @@ int run(int argc, char** argv) {
   auto worlds = World::in_process_world(options.n_ranks, *config);
   if (!worlds.ok()) return std::fprintf(stderr, "%s\n", worlds.error().to_string().c_str()), 1;
   std::vector<std::thread> threads;
-  for (const World& each : *worlds) threads.emplace_back([&] { run_rank(each, options); });
+  std::atomic<int> n_failed = 0;
+  threads.reserve(worlds->size());
+  for (const World& each : *worlds) threads.emplace_back([&] { n_failed += run_rank(each, options); });
   for (std::thread& thread : threads) thread.join();
-  return 0;
+  return n_failed == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -127,15 +127,17 @@ Result<std::unique_ptr<Heap>> Heap::create(size_t n_bytes) {
   auto heap = std::unique_ptr<Heap>(new Heap());
   Impl& impl = *heap->impl_;
   impl.fd.reset(::memfd_create("tern-heap", MFD_CLOEXEC));
-  if (!impl.fd) return error(Code::kIo, "memfd_create for the shared heap failed: {}", std::strerror(errno));
+  if (!impl.fd)
+    return error(Code::kIo, "memfd_create for the shared heap failed: {}",
+                 std::system_category().message(errno));
   if (::ftruncate(impl.fd.get(), static_cast<off_t>(size)) != 0) {
     return error(Code::kOutOfMemory, "cannot size the shared heap to {} bytes: {}", size,
-                 std::strerror(errno));
+                 std::system_category().message(errno));
   }
   void* base = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, impl.fd.get(), 0);
   if (base == MAP_FAILED) {
     return error(Code::kOutOfMemory, "cannot map {} bytes for the shared heap: {}", size,
-                 std::strerror(errno));
+                 std::system_category().message(errno));
   }
   impl.mapping.reset({static_cast<std::byte*>(base), size});
   // Advice only: it takes effect where /sys/kernel/mm/transparent_hugepage/shmem_enabled is "advise".

@@ -8,8 +8,8 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <limits>
+#include <system_error>
 
 #include "runtime/transport/mailbox.h"
 #include "runtime/transport/member_exchange.h"
@@ -24,7 +24,7 @@ Result<Region> make_region(size_t n_bytes) {
       ::mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
     return error(Code::kOutOfMemory, "cannot map {} bytes for the inproc transport: {}", n_bytes,
-                 std::strerror(errno));
+                 std::system_category().message(errno));
   }
   return std::make_shared<const Mapping>(MappedRange{static_cast<std::byte*>(base), n_bytes});
 }
@@ -37,7 +37,7 @@ Result<Region> region_at(std::string_view text) {
   if (failure != std::errc() || end != text.data() + text.size() || address == 0) {
     return error(Code::kCorrupt, "'{}' is not the address of an inproc region", text);
   }
-  return *reinterpret_cast<const Region*>(address);
+  return *reinterpret_cast<const Region*>(address);  // NOLINT(performance-no-int-to-ptr): it came as text
 }
 
 }  // namespace
@@ -67,7 +67,10 @@ Result<std::unique_ptr<Transport>> connect_inproc(const World& world, std::span<
   }
   // When a member does not come in time it may still come later and read the address: better lost than freed
   // then.
-  const auto keep = [&](const Error& e) -> Error { return (void)published.release(), e; };
+  const auto keep = [&](const Error& e) -> Error {
+    (void)published.release();  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): see above
+    return e;
+  };
   const auto addresses = exchange(members, "region", address);
   if (!addresses.ok()) return keep(addresses.error());
   TERN_ASSIGN(Region region, region_at(addresses.value().front()));

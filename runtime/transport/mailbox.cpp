@@ -237,7 +237,11 @@ void Mailbox::pull_receives(Peer& peer) {
 
 const std::byte* Mailbox::payload(const Peer& peer, const Slot& slot) const {
   if (slot.kind == Kind::kInline) return slot.payload;
-  if (slot.kind == Kind::kView) return reinterpret_cast<const std::byte*>(peer.view_base + slot.location.at);
+  if (slot.kind == Kind::kView) {
+    // A number and not a pointer: the base of in-process views is 0, their location the address itself.
+    return reinterpret_cast<const std::byte*>(peer.view_base +  // NOLINT(performance-no-int-to-ptr)
+                                              slot.location.at);
+  }
   return region_ + slot.location.at;
 }
 

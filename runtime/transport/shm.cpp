@@ -11,7 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
+#include <system_error>
 
 #include "runtime/base/log.h"
 #include "runtime/transport/mailbox.h"
@@ -38,7 +38,7 @@ struct Offer {
 Result<SharedFile> describe(int fd) {
   struct stat s {};
   if (::fstat(fd, &s) != 0)
-    return error(Code::kIo, "fstat of a shared file failed: {}", std::strerror(errno));
+    return error(Code::kIo, "fstat of a shared file failed: {}", std::system_category().message(errno));
   return SharedFile{fd, s.st_dev, s.st_ino, static_cast<uint64_t>(s.st_size)};
 }
 
@@ -70,7 +70,7 @@ Result<Mapping> map(int fd, size_t n_bytes, int protection) {
   void* base = ::mmap(nullptr, n_bytes, protection, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (base == MAP_FAILED) {
     return error(Code::kOutOfMemory, "cannot map {} bytes of shared memory: {}", n_bytes,
-                 std::strerror(errno));
+                 std::system_category().message(errno));
   }
   return Mapping({static_cast<std::byte*>(base), n_bytes});
 }
@@ -79,7 +79,7 @@ Result<Mapping> map_file_of(int64_t pid, const SharedFile& file, int protection)
   const std::string path = fmt::format("/proc/{}/fd/{}", pid, file.fd);
   const bool writes = (protection & PROT_WRITE) != 0;
   const Fd fd(::open(path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC));
-  if (!fd) return error(Code::kIo, "cannot open {}: {}", path, std::strerror(errno));
+  if (!fd) return error(Code::kIo, "cannot open {}: {}", path, std::system_category().message(errno));
   TERN_ASSIGN(const SharedFile found, describe(fd.get()));
   if (found.device != file.device || found.inode != file.inode || found.n_bytes != file.n_bytes) {
     return error(Code::kIo, "{} is another file than the one offered", path);
@@ -90,7 +90,8 @@ Result<Mapping> map_file_of(int64_t pid, const SharedFile& file, int protection)
 Result<Fd> make_region_file(size_t n_bytes) {
   Fd fd(::memfd_create("tern-mailbox", MFD_CLOEXEC));
   if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(n_bytes)) != 0) {
-    return error(Code::kIo, "cannot make a memfd of {} bytes: {}", n_bytes, std::strerror(errno));
+    return error(Code::kIo, "cannot make a memfd of {} bytes: {}", n_bytes,
+                 std::system_category().message(errno));
   }
   return fd;
 }
@@ -141,7 +142,7 @@ Result<std::vector<Offer>> exchange_offers(const Members& members, const Fd& reg
 std::string shm_domain(const World& world, std::string* why_not) {
   std::array<char, 64> name_space{};
   if (::readlink("/proc/self/ns/pid", name_space.data(), name_space.size() - 1) <= 0) {
-    *why_not = fmt::format("/proc/self/ns/pid cannot be read: {}", std::strerror(errno));
+    *why_not = fmt::format("/proc/self/ns/pid cannot be read: {}", std::system_category().message(errno));
     return "";
   }
   return fmt::format("{} {}", world.host_id, name_space.data());

@@ -1,120 +1,16 @@
-// What inproc and shm share, driven from one thread where the order of events matters.
+// Messages through the mailbox core: order, sizes, views, copies, back pressure.
 #include "runtime/transport/mailbox.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <memory>
-#include <numeric>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include "runtime/base/philox.h"
-#include "runtime/transport/inproc.h"
-#include "runtime/transport/shm.h"
-#include "tests/runtime/transport/shared_store.h"
+#include "tests/runtime/transport/mailbox_fixture.h"
 
 namespace tern {
 namespace {
 
 using mailbox::kRingSlots;
-using ::testing::HasSubstr;
 
-constexpr size_t kKiB = 1024;
-constexpr size_t kMiB = size_t{1} << 20;
-const std::vector<size_t> kSizes = {
-    0,        1,    31,       32,           33,      95, 96, 97, 1000, 4095, 4096, 4097, 64 * kKiB + 1,
-    kMiB - 1, kMiB, kMiB + 1, 3 * kMiB + 5, 8 * kMiB};
-
-using Bytes = std::vector<std::byte>;
-
-/// Bytes that tell messages and positions apart: random with a period that no slot or piece size divides, so
-/// that tests compare by memcmp (which stays fast under sanitizers).
-constexpr size_t kPeriod = 65539;
-constexpr size_t kLargestMessage = 20 * kMiB;
-const std::byte* pattern_of(size_t seed) {
-  static const Bytes table = [] {
-    Philox random(1);
-    Bytes bytes(kLargestMessage + kPeriod);
-    for (size_t i = 0; i < kPeriod; ++i) bytes[i] = static_cast<std::byte>(random.next());
-    for (size_t at = kPeriod; at < bytes.size(); at += kPeriod) {
-      std::memcpy(&bytes[at], bytes.data(), std::min(kPeriod, bytes.size() - at));
-    }
-    return bytes;
-  }();
-  return table.data() + seed * 977 % kPeriod;
-}
-void fill(std::byte* data, size_t n, size_t seed) {
-  if (n > 0) std::memcpy(data, pattern_of(seed), n);
-}
-Bytes pattern(size_t n, size_t seed) {
-  return {pattern_of(seed), pattern_of(seed) + n};
-}
-bool holds(const RecvRequest& r, size_t n, size_t seed) {
-  return r.data != nullptr && r.n_bytes == n && std::memcmp(r.data, pattern_of(seed), n) == 0;
-}
-
-struct Connect {
-  std::string_view name;
-  Result<std::unique_ptr<Transport>> (*connect)(const World&, std::span<const int>, std::string_view);
-  void PrintTo(std::ostream* os) const { *os << name; }
-};
-
-/// Ranks of one process, all their transports in the hands of the test.
-class MailboxTest : public ::testing::TestWithParam<Connect> {
- protected:
-  void connect(int n, std::string_view key = "test") {
-    store_ = SharedStore::create();
-    worlds_ = worlds_over(store_, n);
-    std::vector<int> members(static_cast<size_t>(n));
-    std::iota(members.begin(), members.end(), 0);
-    connect_members(members, key);
-  }
-  void connect_members(const std::vector<int>& members, std::string_view key) {
-    ranks_.clear();
-    ranks_.resize(worlds_.size());
-    std::vector<std::thread> threads;
-    for (const int rank : members) {
-      threads.emplace_back([&, rank] {
-        auto made = GetParam().connect(worlds_[static_cast<size_t>(rank)], members, key);
-        ASSERT_TRUE(made.ok()) << made.error().to_string();
-        ranks_[static_cast<size_t>(rank)] = std::move(made).value();
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-  }
-
-  Transport& at(int rank) { return *ranks_[static_cast<size_t>(rank)]; }
-  std::byte* heap_memory(int rank, size_t n) {
-    return static_cast<std::byte*>(worlds_[static_cast<size_t>(rank)].heap->allocate(n).value());
-  }
-  static SendRequest send_request(int peer, const void* data, size_t n, Envelope envelope = {}) {
-    return {.peer = peer, .data = data, .n_bytes = n, .envelope = envelope, .state = {}};
-  }
-  static RecvRequest recv_request(int peer, void* into, size_t n) {
-    return {.peer = peer, .into = into, .n_bytes = n, .data = nullptr, .envelope = {}, .state = {}};
-  }
-  /// Polls both ends until the receive is done.
-  void finish(int from, SendRequest& send, int to, RecvRequest& recv) {
-    while (true) {
-      const Poll sent = at(from).poll(send);
-      const Poll received = at(to).poll(recv);
-      ASSERT_NE(sent, Poll::kFailed) << at(from).failure().to_string();
-      ASSERT_NE(received, Poll::kFailed) << at(to).failure().to_string();
-      if (received == Poll::kDone) return;
-    }
-  }
-
-  std::shared_ptr<SharedStore> store_;
-  std::vector<World> worlds_;
-  std::vector<std::unique_ptr<Transport>> ranks_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Local, MailboxTest,
-                         ::testing::Values(Connect{"inproc", connect_inproc}, Connect{"shm", connect_shm}),
-                         [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(Local, MailboxTest, kMailboxTransports, name_of_row);
 
 TEST_P(MailboxTest, MessagesOfEverySizeArriveFromEveryKindOfMemory) {
   connect(2);
@@ -145,6 +41,7 @@ TEST_P(MailboxTest, ManyMessagesPostedAheadArriveInOrder) {
   connect(2);
   constexpr size_t kMessages = 300;  // the ring wraps many times
   std::vector<Bytes> data;
+  data.reserve(kMessages);
   std::vector<SendRequest> sends(kMessages);
   std::vector<RecvRequest> recvs(kMessages);
   std::vector<Bytes> into(kMessages);
@@ -370,96 +267,6 @@ TEST_P(MailboxTest, MembersMayBeAnyRanksOfTheWorldAndCommunicatorsDoNotMeet) {
   EXPECT_EQ(std::memcmp(recv.data, &in_some, 4), 0);
 }
 
-TEST_P(MailboxTest, AbortFailsEveryRankWithTheFirstError) {
-  connect(3);
-  auto recv = recv_request(1, nullptr, 4);
-  at(0).recv(recv);
-  EXPECT_EQ(at(0).poll(recv), Poll::kPending);
-  at(2).abort(error_at(1, Code::kTimeout, "rank 1 is late {}", std::string(5000, 'x')));
-  at(1).abort(error(Code::kAborted, "too late to count"));
-  EXPECT_EQ(at(0).poll(recv), Poll::kFailed);
-  EXPECT_EQ(at(0).failure().code, Code::kTimeout);
-  EXPECT_EQ(at(0).failure().rank, 1);
-  EXPECT_THAT(at(0).failure().message, HasSubstr("rank 1 is late xxx"));
-  for (const int rank : {1, 2}) {
-    const uint32_t value = 0;
-    auto send = send_request(0, &value, 4);
-    at(rank).send(send);
-    EXPECT_EQ(at(rank).poll(send), Poll::kFailed);
-    EXPECT_EQ(at(rank).failure().code, Code::kTimeout);
-  }
-}
-
-TEST_P(MailboxTest, AbortWakesSleepers) {
-  connect(3);
-  std::vector<std::thread> sleepers;
-  for (const int rank : {0, 1}) {
-    sleepers.emplace_back([&, rank] {
-      auto recv = recv_request(2, nullptr, 4);
-      at(rank).recv(recv);
-      while (at(rank).poll(recv) == Poll::kPending) {
-        const uint64_t token = at(rank).arm();
-        if (at(rank).poll(recv) != Poll::kPending) break;
-        at(rank).sleep(token, std::chrono::hours(1));
-      }
-      EXPECT_EQ(at(rank).failure().message, "enough");
-    });
-  }
-  at(2).abort(error(Code::kAborted, "enough"));
-  for (std::thread& sleeper : sleepers) sleeper.join();
-}
-
-TEST_P(MailboxTest, SleepReturnsAtOnceWhenSomethingCameAfterArm) {
-  connect(2);
-  const uint32_t value = 1;
-  auto send = send_request(1, &value, 4);
-  auto recv = recv_request(0, nullptr, 4);
-  at(1).recv(recv);
-  uint64_t token = at(1).arm();
-  EXPECT_EQ(at(1).poll(recv), Poll::kPending);
-  at(0).send(send);
-  at(1).sleep(token, std::chrono::hours(1));  // rung
-  token = at(1).arm();
-  EXPECT_EQ(at(1).poll(recv), Poll::kDone);
-  at(1).sleep(token, std::chrono::hours(1));  // the poll made progress
-  token = at(1).arm();
-  at(1).sleep(token, std::chrono::microseconds(1));
-}
-
-// A lost wake-up would hang: nothing else ends the sleeps.
-TEST_P(MailboxTest, NoWakeUpIsLostWhenBothEndsOnlyEverSleep) {
-  connect(2);
-  constexpr size_t kRounds = 3000;
-  const auto wait = [](Transport& transport, auto& request) {
-    while (transport.poll(request) == Poll::kPending) {
-      const uint64_t token = transport.arm();
-      if (transport.poll(request) != Poll::kPending) break;
-      transport.sleep(token, std::chrono::hours(1));
-    }
-  };
-  const auto play = [&](int rank) {
-    std::byte* mine = heap_memory(rank, 8000);
-    for (size_t round = 0; round < kRounds; ++round) {
-      const size_t n = round % 3 == 0 ? 8000 : 8;
-      if (static_cast<int>(round % 2) == rank) {
-        fill(mine, n, round);
-        auto send = send_request(1 - rank, mine, n);
-        at(rank).send(send);
-        wait(at(rank), send);
-      } else {
-        auto recv = recv_request(1 - rank, nullptr, n);
-        at(rank).recv(recv);
-        wait(at(rank), recv);
-        ASSERT_TRUE(holds(recv, n, round)) << round;
-        at(rank).release(recv);
-      }
-    }
-  };
-  std::thread other([&] { play(1); });
-  play(0);
-  other.join();
-}
-
 TEST_P(MailboxTest, AllRanksTalkToAllAtOnce) {
   constexpr int kRanks = 4;
   constexpr size_t kRounds = 150;
@@ -469,6 +276,7 @@ TEST_P(MailboxTest, AllRanksTalkToAllAtOnce) {
   };
   const auto play = [&](int self) {
     std::vector<std::byte*> out;
+    out.reserve(kRanks);
     std::vector<Bytes> into(kRanks, Bytes(2 * kMiB));
     for (int peer = 0; peer < kRanks; ++peer) out.push_back(heap_memory(self, 2 * kMiB));
     Bytes plain(2 * kMiB);
@@ -500,50 +308,9 @@ TEST_P(MailboxTest, AllRanksTalkToAllAtOnce) {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(play, rank);
   for (std::thread& thread : threads) thread.join();
-}
-
-TEST_P(MailboxTest, APeerThatClosedIsNamedOnceWhatItSentIsRead) {
-  connect(2);
-  const uint32_t value = 3;
-  auto send = send_request(1, &value, 4);
-  at(0).send(send);
-  ranks_[0].reset();
-  at(1).sleep(at(1).arm(), std::chrono::milliseconds(30));  // long enough to look at the peers
-  auto recv = recv_request(0, nullptr, 4);
-  at(1).recv(recv);
-  ASSERT_EQ(at(1).poll(recv), Poll::kDone);
-  EXPECT_EQ(std::memcmp(recv.data, &value, 4), 0);
-  at(1).release(recv);
-  auto more = recv_request(0, nullptr, 4);
-  at(1).recv(more);
-  EXPECT_EQ(at(1).poll(more), Poll::kFailed);
-  EXPECT_EQ(at(1).failure().code, Code::kPeerLost);
-  EXPECT_EQ(at(1).failure().rank, 0);
-}
-
-TEST_P(MailboxTest, AFailureOfTheWorldCountsWhenTheRankIsAMember) {
-  for (const bool member : {true, false}) {
-    connect(4);
-    connect_members({0, 2}, "two");
-    store_->fail(error_at(member ? 2 : 3, Code::kPeerLost, "it is gone"));
-    at(0).sleep(at(0).arm(), std::chrono::milliseconds(30));
-    auto recv = recv_request(2, nullptr, 4);
-    at(0).recv(recv);
-    EXPECT_EQ(at(0).poll(recv), member ? Poll::kFailed : Poll::kPending);
-    EXPECT_EQ(at(0).failure().message, member ? "it is gone" : "");
-  }
-}
-
-TEST_P(MailboxTest, ConnectingNamesTheRankThatDoesNotCome) {
-  store_ = SharedStore::create();
-  worlds_ = worlds_over(store_, 2);
-  worlds_[0].config.bootstrap_timeout = Seconds(0.05);
-  const auto made = GetParam().connect(worlds_[0], std::vector<int>{0, 1}, "test");
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().code, Code::kTimeout);
-  EXPECT_EQ(made.error().rank, 1);
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <cstring>
 #include <functional>
@@ -30,6 +30,7 @@ std::vector<int> run_processes(int n, const RankBody& body) {
   const auto store = SharedStore::create();
   const auto answers = SharedStore::create();
   std::vector<pid_t> children;
+  children.reserve(static_cast<size_t>(n));
   for (int rank = 0; rank < n; ++rank) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -42,6 +43,7 @@ std::vector<int> run_processes(int n, const RankBody& body) {
     children.push_back(child);
   }
   std::vector<int> ends;
+  ends.reserve(children.size());
   for (int rank = 0; rank < n; ++rank) {
     int status = 0;
     EXPECT_EQ(::waitpid(children[static_cast<size_t>(rank)], &status, 0),
@@ -180,6 +182,7 @@ class MisleadingStore final : public Store {
 TEST(Shm, WhenOneRankCannotMapAnothersMemoryAllRanksSayWhoAndWhy) {
   auto worlds = worlds_over(std::make_shared<MisleadingStore>(SharedStore::create()), 3);
   std::vector<std::thread> threads;
+  threads.reserve(worlds.size());
   for (World& world : worlds) {
     threads.emplace_back([&world] {
       const auto made = connect_shm(world, std::vector<int>{0, 1, 2}, "test");
