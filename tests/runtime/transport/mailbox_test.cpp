@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "tests/runtime/transport/mailbox_fixture.h"
 
 namespace tern {
@@ -267,49 +271,75 @@ TEST_P(MailboxTest, MembersMayBeAnyRanksOfTheWorldAndCommunicatorsDoNotMeet) {
   EXPECT_EQ(std::memcmp(recv.data, &in_some, 4), 0);
 }
 
-TEST_P(MailboxTest, AllRanksTalkToAllAtOnce) {
-  constexpr int kRanks = 4;
-  constexpr size_t kRounds = 150;
-  connect(kRanks);
-  const auto seed_of = [](int from, int to, size_t round) {
-    return static_cast<size_t>(from * 7 + to) + round * 13;
-  };
-  const auto play = [&](int self) {
-    std::vector<std::byte*> out;
-    out.reserve(kRanks);
-    std::vector<Bytes> into(kRanks, Bytes(2 * kMiB));
-    for (int peer = 0; peer < kRanks; ++peer) out.push_back(heap_memory(self, 2 * kMiB));
-    Bytes plain(2 * kMiB);
-    for (size_t round = 0; round < kRounds; ++round) {
-      const size_t n = kSizes[round % (kSizes.size() - 2)];
-      std::array<SendRequest, kRanks> sends;
-      std::array<RecvRequest, kRanks> recvs;
-      for (int peer = 0; peer < kRanks; ++peer) {
-        auto i = static_cast<size_t>(peer);
-        at(self).recv(recvs[i] = recv_request(peer, into[i].data(), n));
-        fill(out[i], n, seed_of(self, peer, round));
-        at(self).send(sends[i] = send_request(peer, out[i], n));
-      }
-      size_t n_open = 2 * kRanks;
-      std::array<bool, kRanks> received{};
-      std::array<bool, kRanks> sent{};
-      while (n_open > 0) {
-        for (int peer = 0; peer < kRanks; ++peer) {
-          auto i = static_cast<size_t>(peer);
-          if (!sent[i] && at(self).poll(sends[i]) == Poll::kDone) sent[i] = true, --n_open;
-          if (received[i] || at(self).poll(recvs[i]) != Poll::kDone) continue;
-          EXPECT_TRUE(holds(recvs[i], n, seed_of(peer, self, round)))
-              << n << " bytes from " << peer << " to " << self;
-          at(self).release(recvs[i]);
-          received[i] = true, --n_open;
-        }
-        std::this_thread::yield();
-      }
+/// One rank's part of the test below.
+class AllToAllPlayer {
+ public:
+  static constexpr int kRanks = 4;
+
+  /// out[i]: memory to send to rank i from.
+  AllToAllPlayer(Transport& transport, int self, std::vector<std::byte*> out)
+      : transport_(transport), self_(self), out_(std::move(out)), into_(kRanks, Bytes(2 * kMiB)) {}
+
+  void play_round(size_t round, size_t n) {
+    for (size_t i = 0; i < kRanks; ++i) {
+      const auto peer = static_cast<int>(i);
+      recvs_[i] = {.peer = peer, .into = into_[i].data(), .n_bytes = n};
+      transport_.recv(recvs_[i]);
+      fill(out_[i], n, seed_of(self_, peer, round));
+      sends_[i] = {.peer = peer, .data = out_[i], .n_bytes = n};
+      transport_.send(sends_[i]);
     }
-  };
+    sent_ = received_ = {};
+    while (true) {
+      const uint64_t token = transport_.arm();
+      for (size_t i = 0; i < kRanks; ++i) advance(i, round, n);
+      const auto all = [](const auto& flags) {
+        return std::find(flags.begin(), flags.end(), false) == flags.end();
+      };
+      if (all(sent_) && all(received_)) return;
+      transport_.sleep(token, std::chrono::hours(1));  // at once when one of the polls made progress
+    }
+  }
+
+ private:
+  static size_t seed_of(int from, int to, size_t round) {
+    return static_cast<size_t>(from * 7 + to) + round * 13;
+  }
+
+  void advance(size_t i, size_t round, size_t n) {
+    if (!sent_[i]) sent_[i] = transport_.poll(sends_[i]) != Poll::kPending;
+    if (received_[i] || transport_.poll(recvs_[i]) == Poll::kPending) return;
+    received_[i] = true;
+    EXPECT_TRUE(holds(recvs_[i], n, seed_of(static_cast<int>(i), self_, round)))
+        << n << " bytes from " << i << " to " << self_ << ": " << transport_.failure().message;
+    transport_.release(recvs_[i]);
+  }
+
+  Transport& transport_;
+  int self_;
+  std::vector<std::byte*> out_;
+  std::vector<Bytes> into_;
+  std::array<SendRequest, kRanks> sends_;
+  std::array<RecvRequest, kRanks> recvs_;
+  std::array<bool, kRanks> sent_{};
+  std::array<bool, kRanks> received_{};
+};
+
+TEST_P(MailboxTest, AllRanksTalkToAllAtOnceFromBothKindsOfMemory) {
+  constexpr size_t kRounds = 100;
+  connect(AllToAllPlayer::kRanks);
   std::vector<std::thread> threads;
-  threads.reserve(kRanks);
-  for (int rank = 0; rank < kRanks; ++rank) threads.emplace_back(play, rank);
+  threads.reserve(AllToAllPlayer::kRanks);
+  for (int rank = 0; rank < AllToAllPlayer::kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      std::vector<Bytes> plain(2, Bytes(2 * kMiB));
+      AllToAllPlayer player(
+          at(rank), rank,
+          {heap_memory(rank, 2 * kMiB), plain[0].data(), heap_memory(rank, 2 * kMiB), plain[1].data()});
+      for (size_t round = 0; round < kRounds; ++round)
+        player.play_round(round, kSizes[round % (kSizes.size() - 2)]);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
 }
 
