@@ -1,13 +1,17 @@
 // codec_perf: the codecs' kernels and the reduction on one core, beside memcpy and plain reading in the same
 // run.
 //
-// All cases run once per round, so that a change in the machine's load meets all of them; a row is the median
-// of the rounds. Every result is compared with that of the scalar kernels. Two measures per row:
+// Each round runs every case --warm times and then once timed, so that a change in the machine's load meets
+// all cases; a row is the median of the rounds. Time is the thread's processor time: other programs that take
+// turns on the core do not count; what they do to the caches and the memory does. Every result is compared
+// with that of the scalar kernels. Two measures per row:
 //   GB/s      decoded bytes (n elements) per second; x memcpy compares it with the bytes that memcpy copies
 //   per second roofline  bytes that must move per second, as a share of the memory bandwidth: the better of
 //   what reading and
 //             what memcpy (two bytes per byte copied) reach
 #include <fmt/format.h>
+
+#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,7 +24,6 @@
 
 #include "bench/kernel_cases.h"
 #include "kernels/targets.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/crc32c.h"
 
 namespace tern::bench {
@@ -32,6 +35,7 @@ struct Options {
   std::vector<std::string> codecs = {"none", "bf16", "q8", "topk:k=32", "topk:k=128"};
   std::vector<int> n_srcs = {2, 4, 8};
   std::string simd;
+  int n_warm = 1;
   std::string json_path;
 };
 
@@ -58,17 +62,24 @@ uint32_t result_of(const KernelCase& c, std::string_view simd) {
   return checksum(c);
 }
 
+/// Processor time of this thread, microseconds.
+double processor_us() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
+
 /// Times every case once per round; [case][round] in microseconds.
 std::vector<std::vector<double>> time_cases(const std::vector<KernelCase>& cases, const Options& options) {
   std::optional<OnlySimdTarget> only;
   if (!options.simd.empty()) only.emplace(options.simd);
   std::vector<std::vector<double>> us(cases.size());
-  for (int round = -1; round < options.n_rounds; ++round) {  // the round before the first warms up
+  for (int round = 0; round < options.n_rounds; ++round) {
     for (size_t i = 0; i < cases.size(); ++i) {
-      const auto start = Clock::now();
+      for (int warm = 0; warm < options.n_warm; ++warm) cases[i].run();
+      const double start = processor_us();
       cases[i].run();
-      const double elapsed_us = seconds_since(start) * 1e6;
-      if (round >= 0) us[i].push_back(elapsed_us);
+      us[i].push_back(processor_us() - start);
     }
   }
   return us;
@@ -76,7 +87,7 @@ std::vector<std::vector<double>> time_cases(const std::vector<KernelCase>& cases
 
 std::vector<Row> make_rows(const KernelCases& cases, const Options& options) {
   std::vector<Row> rows;
-  double bandwidth = 0;  // bytes per microsecond; the first two cases measure it
+  double bandwidth = 0;  // bytes per microsecond; the first cases measure it
   const auto us = time_cases(cases.all(), options);
   for (size_t i = 0; i < us.size(); ++i) {
     const KernelCase& c = cases.all()[i];
@@ -84,7 +95,7 @@ std::vector<Row> make_rows(const KernelCases& cases, const Options& options) {
     std::sort(sorted.begin(), sorted.end());
     Row row{.us = sorted[sorted.size() / 2], .us_min = sorted.front(), .us_max = sorted.back()};
     row.gb_per_s = static_cast<double>(cases.n() * size_of(c.dtype)) / row.us * 1e-3;
-    if (c.kernel == "memcpy" || c.kernel == "read") bandwidth = std::max(bandwidth, c.n_bytes_moved / row.us);
+    if (i < KernelCases::kMemoryCases) bandwidth = std::max(bandwidth, c.n_bytes_moved / row.us);
     row.roofline_share = c.n_bytes_moved / row.us;
     row.correct = result_of(c, options.simd) == result_of(c, simd_targets().back());
     rows.push_back(row);
@@ -111,7 +122,8 @@ void print_table(const KernelCases& cases, const std::vector<Row>& rows, std::st
 }
 
 nlohmann::json to_json(const KernelCases& cases, const std::vector<Row>& rows, std::string_view simd) {
-  nlohmann::json all = nlohmann::json::array();
+  nlohmann::json memory = nlohmann::json::array();
+  nlohmann::json kernels = nlohmann::json::array();
   for (size_t i = 0; i < rows.size(); ++i) {
     const KernelCase& c = cases.all()[i];
     nlohmann::json row = {{"kernel", c.kernel},
@@ -126,9 +138,10 @@ nlohmann::json to_json(const KernelCases& cases, const std::vector<Row>& rows, s
                           {"roofline_share", rows[i].roofline_share},
                           {"correct", rows[i].correct}};
     if (c.n_srcs > 0) row["n_srcs"] = c.n_srcs;
-    all.push_back(std::move(row));
+    (i < KernelCases::kMemoryCases ? memory : kernels).push_back(std::move(row));
   }
-  return {{"program", "codec_perf"}, {"simd", simd}, {"rows", std::move(all)}};
+  return {
+      {"program", "codec_perf"}, {"simd", simd}, {"memory", std::move(memory)}, {"rows", std::move(kernels)}};
 }
 
 /// Runs everything; the number of rows whose result was wrong.
@@ -168,6 +181,9 @@ int main(int argc, char** argv) {
   app.add_option("--codec", options.codecs, "codecs to time (NAME[:key=value,...])");
   app.add_option("--sources", options.n_srcs, "numbers of sources for reduce")->check(CLI::Range(1, 1024));
   app.add_option("--simd", options.simd, "instruction set instead of the best one");
+  app.add_option("--warm", options.n_warm,
+                 "runs of a case before its timed one, in every round; 0: cold caches")
+      ->check(CLI::Range(0, 1000));
   app.add_option("--json", options.json_path, "file that receives the rows");
   CLI11_PARSE(app, argc, argv);
   const auto n_wrong = tern::bench::run(options);

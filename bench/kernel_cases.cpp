@@ -68,6 +68,16 @@ KernelCases::KernelCases(size_t n)
                           max_bits_ = max_magnitude_bits({in_.floats(), n_});
                         },
                     .outputs = {std::as_bytes(std::span(&max_bits_, 1))}});
+  cases_.push_back({.kernel = "add",
+                    .codec = "none",
+                    .n_bytes_moved = 3.0 * static_cast<double>(n_bytes_),
+                    .reset = [this] { std::memcpy(out_.bytes(), residual_.bytes(), n_bytes_); },
+                    .run =
+                        [this] {
+                          const void* const srcs[] = {out_.bytes(), in_.bytes()};
+                          reduce(Dtype::kFloat32, Op::kSum, out_.bytes(), srcs, n_);
+                        },
+                    .outputs = {bytes_of(out_, n_bytes_)}});
 }
 
 void KernelCases::add_codec(const CodecSpec& spec) {

@@ -28,7 +28,7 @@ class PageBuffer {
 };
 
 struct KernelCase {
-  std::string kernel;  ///< memcpy, read, encode, encode_residual, decode, decode_accumulate, reduce
+  std::string kernel;  ///< memcpy, read, add, encode, encode_residual, decode, decode_accumulate, reduce
   std::string codec;   ///< "none" for those without one
   Dtype dtype = Dtype::kFloat32;
   int n_srcs = 0;               ///< reduce only
@@ -41,11 +41,13 @@ struct KernelCase {
 /// Builds the cases and owns their buffers. All take n elements.
 class KernelCases {
  public:
-  /// Starts with memcpy and read, the measures of the memory.
+  /// Starts with the measures of the memory: memcpy, read (one stream) and add (two read, one of them
+  /// written).
   explicit KernelCases(size_t n);
   void add_codec(const CodecSpec& spec);
   void add_reduce(Dtype dtype, int n_srcs);
 
+  static constexpr size_t kMemoryCases = 3;
   const std::vector<KernelCase>& all() const { return cases_; }
   size_t n() const { return n_; }
 

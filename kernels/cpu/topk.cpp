@@ -1,19 +1,20 @@
 // topk on vectors. Finding the k largest of 4096 without sorting them:
-// 1. While v = in + residual is read, the maximum of each residue class of indices modulo k is kept. Those
-// are k
-//    elements, so the smallest of them, t, is a lower bound of the k-th largest magnitude; few elements reach
-//    it (about 3.5 k of random data).
-// 2. The indices of the elements that reach t are compressed into a list, in order.
-// 3. Bisection over the magnitudes in that list finds the threshold that exactly k reach, or the value at
+// 1. While v = in + residual is computed, the places where |v| reaches a guess of the threshold are listed: a
+// little
+//    below the last block's k-th largest magnitude, because neighbouring blocks are alike. v becomes the
+//    residual only after this pass, when it is known to be finite; in and residual are then still in the
+//    first-level cache.
+// 2. When the guess was bad (fewer than k or many more reach it), a bound that holds for every block replaces
+// it: of
+//    each residue class of indices modulo k the maximum is taken; those are k elements, so the smallest of
+//    them is at most the k-th largest. About 3.5 k of random elements reach it.
+// 3. Bisection over the magnitudes in the list finds the threshold that exactly k reach, or the value at
 // which ties
-//    must be broken.
-// Between 1 and 3 everything is in the first-level cache; meanwhile step 2 prefetches the next block.
+//    must be broken. The choice does not depend on the guess.
 #include "kernels/topk.h"
 
 #include <array>
 #include <cstring>
-
-#include <hwy/cache_control.h>
 
 #include "kernels/block_scale.h"
 #include "kernels/scalar.h"
@@ -33,32 +34,107 @@ using F = hn::ScalableTag<float>;
 using I = hn::RebindToSigned<F>;  // magnitudes as integers: their order is that of the floats, NaN above inf
 constexpr size_t kLanes = hn::MaxLanes(F());
 
-/// Room for a whole vector to be stored behind the last entry.
-using IntList = std::array<int32_t, kTopkBlock + kLanes>;
-
-/// One block on its way: the input, and the lists that steps 2 and 3 work on.
+/// Lists have room behind the last entry for a whole vector, or for eight places of which some are no hits.
+constexpr size_t kSpare = std::max<size_t>(kLanes, 8);
+using IntList = std::array<int32_t, kTopkBlock + kSpare>;
+/// One block on its way.
 struct Work {
   const float* in;
-  float* residual;  // null: none
-  alignas(64) std::array<float, kTopkBlock> sum;
+  float* residual;    // null: none; else it holds v from store_sum() on
+  int32_t guess = 1;  // of a threshold, from the block before
   alignas(64) IntList candidates;
   alignas(64) IntList magnitudes;
-  alignas(64) std::array<int32_t, kTopkMax + kLanes> kept;
+  alignas(64) std::array<int32_t, kTopkMax + kSpare> kept;
 
-  const float* v() const { return residual != nullptr ? sum.data() : in; }
-};
-
-struct Bounds {
-  int32_t threshold;  // at least k magnitudes reach it
-  int32_t absmax;
+  const float* v() const { return residual != nullptr ? residual : in; }
 };
 
 HWY_INLINE hn::VFromD<I> magnitude(hn::VFromD<F> v) {
   return hn::BitCast(I(), hn::Abs(v));
 }
 
-template <int k, bool kResidual>
-HWY_INLINE Bounds load_block(Work& work) {
+/// Appends to a list, in order, the indices that are marked in masks.
+class IndexList {
+ public:
+  explicit IndexList(int32_t* list) : list_(list) {}
+  size_t size() const { return n_; }
+
+#if HWY_TARGET == HWY_AVX3  // compresses a vector in one instruction
+  template <class Mask>
+  HWY_INLINE void mark(Mask mask, size_t i) {
+    const I i32;
+    hn::StoreU(hn::Compress(hn::Add(hn::Iota(i32, 0), hn::Set(i32, static_cast<int32_t>(i))), mask), i32,
+               list_ + n_);
+    n_ += hn::CountTrue(i32, mask);
+  }
+  HWY_INLINE void end_word(size_t) {}
+#else
+  template <class Mask>
+  HWY_INLINE void mark(Mask mask, size_t i) {
+    uint8_t bits[8] = {};  // StoreMaskBits may write 8
+    hn::StoreMaskBits(I(), mask, bits);
+    word_ |= static_cast<uint64_t>(bits[0]) << i % kWordBits;
+  }
+  /// Lists the places of the bits: some at a time without a branch, because the number in a word is hard to
+  /// predict. Source: Langdale & Lemire, "Parsing gigabytes of JSON per second", VLDB Journal 2019.
+  HWY_INLINE void end_word(size_t begin) {
+    constexpr size_t kAtATime = 4;
+    static_assert(kLanes <= 8 && kAtATime <= kSpare);
+    const auto count = static_cast<size_t>(std::popcount(word_));
+    for (size_t j = 0; j < count; j += kAtATime) {
+      for (size_t slot = n_ + j; slot < n_ + j + kAtATime; ++slot) {
+        list_[slot] = static_cast<int32_t>(begin) + std::countr_zero(word_);
+        word_ &= word_ - 1;
+      }
+    }
+    n_ += count;
+  }
+#endif
+  static constexpr size_t kWordBits = 64;
+
+ private:
+  int32_t* list_;
+  size_t n_ = 0;
+  uint64_t word_ = 0;
+};
+
+struct Listed {
+  size_t n;        // candidates
+  int32_t absmax;  // bits of max |v|
+};
+
+/// Lists the indices where |v| reaches `threshold`; v is in + residual when kAdd, else what work.v() holds.
+template <bool kAdd>
+HWY_INLINE Listed list_candidates(Work& work, int32_t threshold) {
+  const F f;
+  const I i32;
+  const auto below = hn::Set(i32, threshold - 1);
+  const float* from = kAdd ? work.in : work.v();
+  auto absmax = hn::Zero(i32);
+  IndexList list(work.candidates.data());
+  for (size_t begin = 0; begin < kTopkBlock; begin += IndexList::kWordBits) {
+    for (size_t i = begin; i < begin + IndexList::kWordBits; i += kLanes) {
+      auto v = hn::LoadU(f, from + i);
+      if constexpr (kAdd) v = hn::Add(v, hn::LoadU(f, work.residual + i));
+      absmax = hn::Max(absmax, magnitude(v));  // as integers, so that NaN is the largest
+      list.mark(hn::Gt(magnitude(v), below), i);
+    }
+    list.end_word(begin);
+  }
+  return {.n = list.size(), .absmax = hn::GetLane(hn::MaxOfLanes(i32, absmax))};
+}
+
+/// residual += in.
+HWY_INLINE void store_sum(Work& work) {
+  const F f;
+  for (size_t i = 0; i < kTopkBlock; i += kLanes) {
+    hn::StoreU(hn::Add(hn::LoadU(f, work.in + i), hn::LoadU(f, work.residual + i)), f, work.residual + i);
+  }
+}
+
+/// A threshold that at least k magnitudes reach.
+template <int k>
+HWY_INLINE int32_t safe_threshold(const Work& work) {
   const F f;
   const I i32;
   constexpr size_t kRows = static_cast<size_t>(k) / kLanes;
@@ -66,45 +142,12 @@ HWY_INLINE Bounds load_block(Work& work) {
   for (auto& max : class_max) max = hn::Zero(i32);
   for (size_t i = 0; i < kTopkBlock; i += kRows * kLanes) {
     for (size_t row = 0; row < kRows; ++row) {
-      const size_t at = i + row * kLanes;
-      auto v = hn::LoadU(f, work.in + at);
-      if constexpr (kResidual) {
-        v = hn::Add(v, hn::LoadU(f, work.residual + at));
-        hn::Store(v, f, work.sum.data() + at);
-      }
-      class_max[row] = hn::Max(class_max[row], magnitude(v));
+      class_max[row] = hn::Max(class_max[row], magnitude(hn::LoadU(f, work.v() + i + row * kLanes)));
     }
   }
-  auto low = class_max[0];
-  auto high = class_max[0];
-  for (const auto& max : class_max) {
-    low = hn::Min(low, max);
-    high = hn::Max(high, max);
-  }
-  return {.threshold = hn::GetLane(hn::MinOfLanes(i32, low)),
-          .absmax = hn::GetLane(hn::MaxOfLanes(i32, high))};
-}
-
-/// Lists the indices whose magnitude reaches `threshold`, and writes v to the residual on the way.
-template <bool kResidual>
-HWY_INLINE size_t list_candidates(Work& work, int32_t threshold) {
-  const F f;
-  const I i32;
-  const auto below = hn::Set(i32, threshold - 1);
-  auto indices = hn::Iota(i32, 0);
-  size_t n = 0;
-  for (size_t i = 0; i < kTopkBlock; i += kLanes) {
-    const auto v = kResidual ? hn::Load(f, work.sum.data() + i) : hn::LoadU(f, work.in + i);
-    const auto reached = hn::Gt(magnitude(v), below);
-    hn::StoreU(hn::Compress(indices, reached), i32, work.candidates.data() + n);
-    n += hn::CountTrue(i32, reached);
-    indices = hn::Add(indices, hn::Set(i32, static_cast<int32_t>(kLanes)));
-    if constexpr (kResidual) hn::StoreU(v, f, work.residual + i);
-    // A line of the next block; beyond the last block the address is not touched, only guessed at.
-    hwy::Prefetch(work.in + kTopkBlock + i);
-    if constexpr (kResidual) hwy::Prefetch(work.residual + kTopkBlock + i);
-  }
-  return n;
+  auto least = class_max[0];
+  for (const auto& max : class_max) least = hn::Min(least, max);
+  return hn::GetLane(hn::MinOfLanes(i32, least));
 }
 
 /// Copies the candidates' magnitudes into a list, filled up with -1 to whole vectors.
@@ -132,9 +175,12 @@ struct Cut {
 };
 
 /// The largest threshold that at least k magnitudes reach, or the first one found that exactly k reach.
+struct Bounds {
+  int32_t low;   // n reach it
+  int32_t high;  // none reaches it
+};
 HWY_INLINE Cut bisect(const Work& work, size_t n, size_t k, Bounds bounds) {
-  int32_t low = bounds.threshold;    // n reach it
-  int32_t high = bounds.absmax + 1;  // none reaches it
+  auto [low, high] = bounds;
   size_t n_low = n;
   while (n_low != k && high - low > 1) {
     const int32_t middle = low + (high - low) / 2;
@@ -149,15 +195,11 @@ HWY_INLINE Cut bisect(const Work& work, size_t n, size_t k, Bounds bounds) {
 
 /// Of n >= k candidates keeps those that reach the cut; of ties at the cut the lower indices.
 HWY_INLINE void keep_candidates(Work& work, size_t n, size_t k, Cut cut) {
-  const I i32;
   size_t n_kept = 0;
   if (cut.n_reaching == k) {
-    const auto below = hn::Set(i32, cut.threshold - 1);
-    for (size_t j = 0; j < n; j += kLanes) {
-      const auto reached = hn::Gt(hn::Load(i32, work.magnitudes.data() + j), below);
-      hn::StoreU(hn::Compress(hn::Load(i32, work.candidates.data() + j), reached), i32,
-                 work.kept.data() + n_kept);
-      n_kept += hn::CountTrue(i32, reached);
+    for (size_t j = 0; j < n; ++j) {
+      work.kept[n_kept] = work.candidates[j];
+      n_kept += work.magnitudes[j] >= cut.threshold ? 1 : 0;
     }
     return;
   }
@@ -218,22 +260,34 @@ HWY_INLINE void write_kept(Work& work, int32_t absmax, const TopkBlock& to) {
   }
 }
 
+/// A little below the cut: what the next block tries first.
+HWY_INLINE int32_t guess_after(Cut cut) {
+  return std::max(std::bit_cast<int32_t>(std::bit_cast<float>(cut.threshold) * 0.9F), 1);
+}
+
 template <int k, bool kResidual>
 HWY_INLINE bool encode_block(Work& work, const TopkBlock& to) {
-  Bounds bounds = load_block<k, kResidual>(work);
-  if (static_cast<uint32_t>(bounds.absmax) >= kInfinityBits) [[unlikely]] {
+  constexpr auto kWanted = static_cast<size_t>(k);
+  int32_t threshold = work.guess;
+  auto [n, absmax] = list_candidates<kResidual>(work, threshold);
+  if (static_cast<uint32_t>(absmax) >= kInfinityBits) [[unlikely]] {
     write_non_finite(to);
     return false;
   }
-  bounds.threshold = std::max(bounds.threshold, 1);  // zeros are no candidates
-  const size_t n = list_candidates<kResidual>(work, bounds.threshold);
-  if (n < static_cast<size_t>(k)) {
-    keep_with_zeros(work, n, k);
+  if constexpr (kResidual) store_sum(work);
+  if (n < kWanted || n > 8 * kWanted) {
+    threshold = std::max(safe_threshold<k>(work), 1);  // zeros are no candidates
+    n = list_candidates<false>(work, threshold).n;
+  }
+  if (n < kWanted) {
+    keep_with_zeros(work, n, kWanted);
   } else {
     list_magnitudes(work, n);
-    keep_candidates(work, n, k, bisect(work, n, k, bounds));
+    const Cut cut = bisect(work, n, kWanted, {.low = threshold, .high = absmax + 1});
+    keep_candidates(work, n, kWanted, cut);
+    work.guess = guess_after(cut);
   }
-  write_kept<k, kResidual>(work, bounds.absmax, to);
+  write_kept<k, kResidual>(work, absmax, to);
   return true;
 }
 
