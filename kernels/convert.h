@@ -37,6 +37,9 @@ constexpr Bfloat16 to_bfloat16(float x) {
   return {static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
 }
 
+/// Magnitudes whose bits are at least these round to an infinite bf16, or are one or NaN already.
+inline constexpr uint32_t kBf16OverflowBits = 0x7F7F8000;
+
 constexpr Float16 to_float16(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const uint32_t sign = bits >> 16 & 0x8000;

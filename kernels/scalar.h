@@ -2,6 +2,7 @@
 // exactly. They also do the blocks that vectors are not worth it for (damaged, tiny or partial ones).
 #pragma once
 
+#include "kernels/bf16.h"
 #include "kernels/q8.h"
 #include "kernels/reduce.h"
 #include "kernels/topk.h"
@@ -10,6 +11,10 @@ namespace tern::scalar {
 
 void reduce_to_many(const ReduceArgs& args);
 void average(Dtype dtype, void* data, int n_ranks, size_t n);
+
+bool bf16_encode(std::span<const float> in, std::byte* out);
+void bf16_decode(const std::byte* in, std::span<float> out);
+void bf16_decode_accumulate(const std::byte* in, std::span<float> out);
 
 size_t q8_encode(std::span<const float> in, float* residual, Q8Planes out);
 void q8_decode(Q8View in, std::span<float> out);

@@ -33,7 +33,7 @@ HWY_INLINE hn::VFromD<D> load_elements(D d, const Bfloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 template <class D>
-HWY_INLINE void store_elements(hn::VFromD<D> v, D d, Bfloat16* to) {
+HWY_INLINE void store_elements(hn::VFromD<D> v, D /*d*/, Bfloat16* to) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::RebindToUnsigned<D> d32;
   const auto bits = hn::BitCast(d32, v);
@@ -41,7 +41,6 @@ HWY_INLINE void store_elements(hn::VFromD<D> v, D d, Bfloat16* to) {
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(d32, 0x7FFF)), odd);
   const auto quiet = hn::Or(bits, hn::Set(d32, 0x400000));
   const auto high = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(v)), quiet, rounded);
-  (void)d;
   hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(high)), d16, reinterpret_cast<uint16_t*>(to));
 }
 
@@ -53,9 +52,8 @@ HWY_INLINE hn::VFromD<D> load_elements(D d, const Float16* from) {
   return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
 }
 template <class D>
-HWY_INLINE void store_elements(hn::VFromD<D> v, D d, Float16* to) {
+HWY_INLINE void store_elements(hn::VFromD<D> v, D /*d*/, Float16* to) {
   const hn::Rebind<hwy::float16_t, D> d16;
-  (void)d;
   hn::StoreU(hn::DemoteTo(d16, v), d16, reinterpret_cast<hwy::float16_t*>(to));
 }
 #else
