@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <sstream>
+#include <system_error>
 
 #include "runtime/base/config.h"
 
@@ -51,7 +51,8 @@ Result<pid_t> spawn(std::vector<std::string> args, std::vector<std::string> vari
   const int failed = ::posix_spawnp(&pid, args[0].c_str(), &actions, nullptr, pointers(args).data(),
                                     pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return error(Code::kNotFound, "cannot start {}: {}", args[0], std::strerror(failed));
+  if (failed != 0)
+    return error(Code::kNotFound, "cannot start {}: {}", args[0], std::generic_category().message(failed));
   return pid;
 }
 
@@ -115,7 +116,7 @@ std::string rest_after_word(const std::string& line) {
 Result<Group> Group::start(const Contender& contender, const GroupOptions& options) {
   const std::string folder = fmt::format("{}/{}{}", options.folder, contender.name, options.n_ranks);
   if (::mkdir(folder.c_str(), 0700) != 0)
-    return error(Code::kIo, "cannot make the folder {}: {}", folder, std::strerror(errno));
+    return error(Code::kIo, "cannot make the folder {}: {}", folder, std::generic_category().message(errno));
   const std::string socket = folder + "/s";
   TERN_ASSIGN(LineListener listener, LineListener::create(socket));
   Group group;

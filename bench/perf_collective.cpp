@@ -43,6 +43,7 @@ std::vector<Origin> from_root(const PerfShape& s) {
 }
 std::vector<Origin> from_each(const PerfShape& s) {
   std::vector<Origin> parts;
+  parts.reserve(static_cast<size_t>(s.n_ranks));
   for (int r = 0; r < s.n_ranks; ++r) parts.push_back({r, 0, s.count});
   return parts;
 }

@@ -2,9 +2,9 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace tern::bench {
 namespace {
@@ -130,7 +130,9 @@ Status write_json(const std::string& path, const JsonReport& report) {
   std::ofstream file(path);
   file << to_json(report) << "\n";
   file.close();
-  if (!file) return error(Code::kIo, "cannot write the JSON report {}: {}", path, std::strerror(errno));
+  if (!file)
+    return error(Code::kIo, "cannot write the JSON report {}: {}", path,
+                 std::generic_category().message(errno));
   return {};
 }
 

@@ -15,6 +15,7 @@ namespace {
 /// -a: one number of the ranks' numbers.
 double average_over(const std::vector<std::vector<double>>& ranks, size_t column, Average how) {
   std::vector<double> values;
+  values.reserve(ranks.size());
   for (const std::vector<double>& rank : ranks) values.push_back(rank[column]);
   switch (how) {
     case Average::kRank0:

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 namespace tern::bench {
 namespace {
@@ -23,7 +24,7 @@ Result<UnixSocket> open_socket(const std::string& path) {
                  sizeof made.address.sun_path - 1);
   std::memcpy(made.address.sun_path, path.c_str(), path.size() + 1);
   made.fd.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!made.fd) return error(Code::kIo, "cannot make a socket: {}", std::strerror(errno));
+  if (!made.fd) return error(Code::kIo, "cannot make a socket: {}", std::generic_category().message(errno));
   return made;
 }
 
@@ -33,7 +34,8 @@ Status wait_readable(int fd, Deadline deadline) {
     pollfd one = {.fd = fd, .events = POLLIN, .revents = 0};
     const int ready = ::poll(&one, 1, static_cast<int>(std::min<int64_t>(left + 1, 1 << 30)));
     if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return error(Code::kIo, "poll: {}", std::strerror(errno));
+    if (ready < 0 && errno != EINTR)
+      return error(Code::kIo, "poll: {}", std::generic_category().message(errno));
   }
   return error(Code::kTimeout, "nothing came in time");
 }
@@ -43,7 +45,7 @@ Status wait_readable(int fd, Deadline deadline) {
 Result<LineSocket> LineSocket::connect(const std::string& path) {
   TERN_ASSIGN(UnixSocket made, open_socket(path));
   if (::connect(made.fd.get(), reinterpret_cast<const sockaddr*>(&made.address), sizeof made.address) != 0)
-    return error(Code::kIo, "cannot connect to {}: {}", path, std::strerror(errno));
+    return error(Code::kIo, "cannot connect to {}: {}", path, std::generic_category().message(errno));
   return LineSocket(std::move(made.fd));
 }
 
@@ -52,7 +54,8 @@ Status LineSocket::write_line(std::string text) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t n = ::send(fd_.get(), text.data() + done, text.size() - done, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return error(Code::kPeerLost, "the other end is gone: {}", std::strerror(errno));
+    if (n <= 0)
+      return error(Code::kPeerLost, "the other end is gone: {}", std::generic_category().message(errno));
     done += static_cast<size_t>(n);
   }
   return {};
@@ -78,14 +81,14 @@ Result<LineListener> LineListener::create(const std::string& path) {
   TERN_ASSIGN(UnixSocket made, open_socket(path));
   if (::bind(made.fd.get(), reinterpret_cast<const sockaddr*>(&made.address), sizeof made.address) != 0 ||
       ::listen(made.fd.get(), SOMAXCONN) != 0)
-    return error(Code::kIo, "cannot listen at {}: {}", path, std::strerror(errno));
+    return error(Code::kIo, "cannot listen at {}: {}", path, std::generic_category().message(errno));
   return LineListener(std::move(made.fd));
 }
 
 Result<LineSocket> LineListener::accept(Deadline deadline) {
   TERN_TRY(wait_readable(fd_.get(), deadline));
   Fd fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!fd) return error(Code::kIo, "accept: {}", std::strerror(errno));
+  if (!fd) return error(Code::kIo, "accept: {}", std::generic_category().message(errno));
   return LineSocket(std::move(fd));
 }
 

@@ -178,6 +178,29 @@ TEST(PerfRun, WhatCannotRunIsOneSentenceOnStderr) {
               HasSubstr("/no/such/folder/x.json"));
 }
 
+Status forget_to_reduce(const PerfCall& /*call*/) {
+  return {};
+}
+Status write_past_the_end(const PerfCall& call) {
+  TERN_TRY(call.comm->all_reduce(call.send, call.recv, call.op, call.options));
+  static_cast<char*>(call.recv.data)[call.recv.n_bytes()] = 1;
+  return {};
+}
+
+TEST(PerfRun, WrongResultsAndWritesOutsideThemFail) {
+  PerfCollective broken = row("all_reduce");
+  broken.run = forget_to_reduce;
+  const Ran forgotten = run_threads(broken, {"-t", "2", "-b", "1K", "-e", "1K", "-n", "1"});
+  EXPECT_EQ(forgotten.status, 1);
+  EXPECT_THAT(forgotten.out, HasSubstr("# Out of bounds values : 1024 FAILED"))
+      << "256 elements, 2 ranks, 2 placements";
+  broken.run = write_past_the_end;
+  const Ran outside = run_threads(broken, {"-t", "2", "-b", "1K", "-e", "1K", "-n", "1"});
+  EXPECT_EQ(outside.status, 1);
+  EXPECT_THAT(outside.out, HasSubstr("# Out of bounds values : 4 FAILED"))
+      << "a byte each, 2 ranks, 2 placements";
+}
+
 TEST(PerfRun, ABandwidthBelowTheOneAskedForFails) {
   ::setenv("NCCL_TESTS_MIN_BW", "1e9", 1);
   const Ran ran = run_threads(row("all_reduce"), {"-t", "2", "-b", "1K", "-e", "1K", "-n", "1"});
