@@ -75,9 +75,9 @@ Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
 Result<const Program*> Planner::program(const CandidateQuery& query, const Algorithm& algorithm) {
   auto& slot = programs_[{query.collective, std::string(algorithm.name), query.root, query.encoded}];
   if (slot == nullptr) {
-    TERN_ASSIGN(std::vector<Plan> plans, make_plans(query, algorithm));
-    const bool whole = std::any_of(plans.begin(), plans.end(), must_stay_whole);
-    slot = std::make_unique<Program>(compile(std::move(plans[static_cast<size_t>(rank_)])));
+    TERN_ASSIGN(Plan plan, make_plan(query, algorithm, rank_));
+    const bool whole = must_stay_whole(plan);
+    slot = std::make_unique<Program>(compile(std::move(plan)));
     slot->cuts = !whole;
   }
   return slot.get();

@@ -154,13 +154,6 @@ class Compiler {
 
 }  // namespace
 
-bool must_stay_whole(const Plan& plan) {
-  if (plan.collective != Collective::kReduceScatter && plan.collective != Collective::kAllGather)
-    return false;
-  return std::any_of(plan.steps.begin(), plan.steps.end(),
-                     [](const Step& step) { return step.src.n_chunks > 1 || step.dst.n_chunks > 1; });
-}
-
 Program compile(Plan plan) {
   return Compiler(std::move(plan)).run();
 }

@@ -53,10 +53,6 @@ struct Program {
   int max_sends = 0;
 };
 
-/// True when a plan of the collective must not be cut in segments: owners are fixed (see layout.h) and it
-/// moves runs.
-bool must_stay_whole(const Plan& plan);
-
 /// Fuses consecutive receives, reductions and copies of a round into one n-ary operation per destination, in
 /// listed order, and decodes straight from received messages where nothing forwards them.
 Program compile(Plan plan);

@@ -14,28 +14,42 @@ PlanBuilder::PlanBuilder(const PlanRequest& request, std::string_view algorithm,
 }
 
 void PlanBuilder::send(int round, int peer, Ref src) {
-  add(StepKind::kSend, peer, round, src, {});
-}
-void PlanBuilder::recv(int round, int peer, Ref dst) {
-  add(StepKind::kRecv, peer, round, {}, dst);
-}
-void PlanBuilder::recv_reduce(int round, int peer, Ref dst) {
-  add(StepKind::kRecvReduce, peer, round, {}, dst);
-}
-void PlanBuilder::copy(int round, Ref src, Ref dst) {
-  add(StepKind::kCopy, -1, round, src, dst);
-}
-void PlanBuilder::reduce(int round, Ref src, Ref dst) {
-  add(StepKind::kReduce, -1, round, src, dst);
+  add(StepKind::kSend, round, peer).src = src;
 }
 
-void PlanBuilder::add(StepKind kind, int peer, int round, Ref src, Ref dst) {
-  if (dst.buffer == Buffer::kScratch) plan_.n_scratch = std::max(plan_.n_scratch, dst.slot + dst.n_chunks);
-  plan_.steps.push_back({kind, static_cast<int16_t>(peer), static_cast<uint16_t>(round), src, dst});
+void PlanBuilder::recv(int round, int peer, Ref dst) {
+  add(StepKind::kRecv, round, peer).dst = dst;
+}
+
+void PlanBuilder::recv_reduce(int round, int peer, Ref dst) {
+  add(StepKind::kRecvReduce, round, peer).dst = dst;
+}
+
+void PlanBuilder::copy(int round, Ref src, Ref dst) {
+  Step& step = add(StepKind::kCopy, round);
+  step.src = src;
+  step.dst = dst;
+}
+
+void PlanBuilder::reduce(int round, Ref src, Ref dst) {
+  Step& step = add(StepKind::kReduce, round);
+  step.src = src;
+  step.dst = dst;
+}
+
+Step& PlanBuilder::add(StepKind kind, int round, int peer) {
+  Step& step = plan_.steps.emplace_back();
+  step.kind = kind;
+  step.peer = static_cast<int16_t>(peer);
+  step.round = static_cast<uint16_t>(round);
+  return step;
 }
 
 Plan PlanBuilder::finish(int n_rounds) && {
   plan_.n_rounds = n_rounds;
+  for (const Step& step : plan_.steps)
+    if (step.dst.buffer == Buffer::kScratch)
+      plan_.n_scratch = std::max(plan_.n_scratch, step.dst.slot + step.dst.n_chunks);
   std::stable_sort(plan_.steps.begin(), plan_.steps.end(),
                    [](const Step& a, const Step& b) { return a.round < b.round; });
   return std::move(plan_);

@@ -36,7 +36,7 @@ class PlanBuilder {
   Plan finish(int n_rounds) &&;
 
  private:
-  void add(StepKind kind, int peer, int round, Ref src, Ref dst);
+  Step& add(StepKind kind, int round, int peer = -1);
   Plan plan_;
 };
 

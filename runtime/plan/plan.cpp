@@ -15,6 +15,12 @@ size_t reduction_end(std::span<const Step> steps, size_t first) {
   return end;
 }
 
+bool must_stay_whole(const Plan& plan) {
+  const bool owned =
+      plan.collective == Collective::kReduceScatter || plan.collective == Collective::kAllGather;
+  return owned && plan.moves_runs;
+}
+
 bool same_memory(const Ref& a, const Ref& b, bool in_place) {
   if (a == b) return true;
   const auto is_users = [](Buffer buffer) { return buffer == Buffer::kInput || buffer == Buffer::kOutput; };

@@ -87,6 +87,10 @@ struct Plan {
 /// stands alone. Cost: its length.
 size_t reduction_end(std::span<const Step> steps, size_t first);
 
+/// Whether its chunks are not cut into segments: they belong to ranks (reduce_scatter, all_gather), and steps
+/// move runs of them, each as one message. The same on all ranks.
+bool must_stay_whole(const Plan& plan);
+
 /// Whether two refs name the same bytes: chunk by chunk the same place of the same buffer, or, in place, of
 /// kInput and kOutput.
 bool same_memory(const Ref& a, const Ref& b, bool in_place);

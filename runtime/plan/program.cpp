@@ -1,6 +1,7 @@
 #include "runtime/plan/program.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tern::simulation {
 namespace {
@@ -65,7 +66,7 @@ void Compiler::add_sends(const Plan& plan) {
     sent += n;
     ++n_sends;
   }
-  const auto n_bytes = static_cast<size_t>(sent * n_segments_ + 0.5);
+  const auto n_bytes = static_cast<size_t>(std::llround(sent * n_segments_));
   result_.totals.bytes_on_wire_per_rank = std::max(result_.totals.bytes_on_wire_per_rank, n_bytes);
   result_.totals.n_messages = std::max(result_.totals.n_messages, static_cast<int>(n_sends * n_segments_));
 }

@@ -307,12 +307,9 @@ bool EventLoop::leave(int rank, double now) {
 }  // namespace
 
 size_t n_segments(const Plan& plan, const RunShape& shape) {
-  const bool per_rank =
-      plan.collective == Collective::kReduceScatter || plan.collective == Collective::kAllGather;
   const auto n = static_cast<size_t>(plan.n_chunks);
   const size_t largest_chunk = (shape.n_bytes + n - 1) / n;
-  if (shape.segment_bytes == 0 || largest_chunk <= shape.segment_bytes || (per_rank && plan.moves_runs))
-    return 1;
+  if (shape.segment_bytes == 0 || largest_chunk <= shape.segment_bytes || must_stay_whole(plan)) return 1;
   return (largest_chunk + shape.segment_bytes - 1) / shape.segment_bytes;
 }
 

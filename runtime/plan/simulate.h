@@ -45,9 +45,7 @@ struct RunShape {
   bool in_place = false;  ///< copies between the same chunk of kInput and kOutput cost nothing
 };
 
-/// Segments of a chunk when `plan` is run in `shape`: the same for all chunks; at least 1. Where chunks
-/// belong to ranks (reduce_scatter, all_gather), a plan that moves runs of chunks is not cut, to send each
-/// run as one message.
+/// Segments of a chunk when `plan` is run in `shape`: the same for all chunks; at least 1.
 size_t n_segments(const Plan& plan, const RunShape& shape);
 
 struct Prediction {

@@ -23,24 +23,25 @@ bool is_receive(StepKind kind) {
 class Memory {
  public:
   Memory(const Plan& plan, bool in_place)
-      : n_chunks_(plan.n_chunks),
-        output_(in_place ? 0 : plan.n_chunks),
-        values_(static_cast<size_t>(2 * plan.n_chunks + plan.n_scratch + plan.n_wire)),
+      : output_(in_place ? 0 : static_cast<size_t>(plan.n_chunks)),
+        scratch_(2 * static_cast<size_t>(plan.n_chunks)),
+        wire_(scratch_ + static_cast<size_t>(plan.n_scratch)),
+        values_(wire_ + static_cast<size_t>(plan.n_wire)),
         sent_in_(values_.size(), -1),
-        touched_in_(values_.size(), -1),
-        wire_(2 * plan.n_chunks + plan.n_scratch) {}
+        touched_in_(values_.size(), -1) {}
 
   /// Where chunk `i` of a ref lies.
   size_t place(const Ref& ref, int i) const {
+    const auto at = [i](size_t first, int idx) { return first + static_cast<size_t>(idx + i); };
     switch (ref.buffer) {
       case Buffer::kInput:
-        return static_cast<size_t>(ref.chunk + i);
+        return at(0, ref.chunk);
       case Buffer::kOutput:
-        return static_cast<size_t>(output_ + ref.chunk + i);
+        return at(output_, ref.chunk);
       case Buffer::kScratch:
-        return static_cast<size_t>(2 * n_chunks_ + ref.slot + i);
+        return at(scratch_, ref.slot);
       default:
-        return static_cast<size_t>(wire_ + ref.slot + i);
+        return at(wire_, ref.slot);
     }
   }
   Value& at(const Ref& ref, int i) { return values_[place(ref, i)]; }
@@ -49,12 +50,10 @@ class Memory {
   int& touched_in(const Ref& ref, int i) { return touched_in_[place(ref, i)]; }
 
  private:
-  int n_chunks_;
-  int output_;
+  size_t output_, scratch_, wire_;  // first places; kInput's is 0
   std::vector<Value> values_;
   std::vector<int> sent_in_;
   std::vector<int> touched_in_;
-  int wire_;
 };
 
 // What an output chunk must hold: one contribution of each rank in [first, last).

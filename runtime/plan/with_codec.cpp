@@ -79,7 +79,8 @@ class Rewriter {
 
   int new_block(int n_chunks, int round);
   Ref wire(int block, const Ref& chunks, int round);
-  void add(StepKind kind, int peer, int round, Ref src, Ref dst);
+  void add_local(StepKind kind, int round, Ref src, Ref dst);
+  void add_message(const Step& original, int round, Ref ref);
   Result<int> image_of(const Ref& memory, const Step& step) const;  // -1: none
   void forget(const Ref& memory);
   Error unsupported(const Step& step, std::string_view why) const;
@@ -123,7 +124,7 @@ void Rewriter::encode_input() {
         !is_new)
       continue;
     const int block = new_block(step.src.n_chunks, 0);
-    add(StepKind::kEncode, -1, 0, step.src, wire(block, step.src, 0));
+    add_local(StepKind::kEncode, 0, step.src, wire(block, step.src, 0));
     images_.push_back({step.src, block});
   }
 }
@@ -148,20 +149,20 @@ Status Rewriter::rewrite(std::span<const Step> group) {
 Status Rewriter::rewrite_send(const Step& step) {
   const int round = 2 * step.round + 1;
   if (step.src.n_chunks == 0) {
-    add(step.kind, step.peer, round, step.src, {});
+    add_message(step, round, step.src);
     return {};
   }
   TERN_ASSIGN(int block, image_of(step.src, step));
   if (block < 0) {
     block = new_block(step.src.n_chunks, round - 1);
     const Ref encoded = wire(block, step.src, round - 1);
-    add(StepKind::kEncode, -1, round - 1, step.src, encoded);
-    if (is_kept(step)) add(StepKind::kDecode, -1, round - 1, encoded, step.src);
+    add_local(StepKind::kEncode, round - 1, step.src, encoded);
+    if (is_kept(step)) add_local(StepKind::kDecode, round - 1, encoded, step.src);
     images_.push_back({step.src, block});
   }
   for (const Ref& sum : sums_)
     if (overlap(sum, step.src)) sent_sums_.push_back(step.src);
-  add(step.kind, step.peer, round, wire(block, step.src, round), {});
+  add_message(step, round, wire(block, step.src, round));
   return {};
 }
 
@@ -184,7 +185,7 @@ bool Rewriter::is_kept(const Step& send) const {
 Status Rewriter::rewrite_recv(const Step& step) {
   const int round = 2 * step.round + 1;
   if (step.dst.n_chunks == 0) {
-    add(step.kind, step.peer, round, {}, step.dst);
+    add_message(step, round, step.dst);
     return {};
   }
   for (const Ref& sent : sent_sums_)
@@ -192,8 +193,8 @@ Status Rewriter::rewrite_recv(const Step& step) {
   forget(step.dst);
   const int block = new_block(step.dst.n_chunks, round);
   const Ref encoded = wire(block, step.dst, round);
-  add(step.kind, step.peer, round, {}, encoded);
-  add(StepKind::kDecode, -1, round, encoded, step.dst);
+  add_message(step, round, encoded);
+  add_local(StepKind::kDecode, round, encoded, step.dst);
   images_.push_back({step.dst, block});
   return {};
 }
@@ -214,7 +215,7 @@ Status Rewriter::rewrite_reduction(std::span<const Step> group) {
     result_.n_scratch += dst.n_chunks;
   }
   for (size_t i = 0; i < operands.size(); ++i) TERN_TRY(add_operand(operands[i], dst, overwrites && i == 0));
-  if (dst != head.dst) add(StepKind::kCopy, -1, 2 * head.round + 1, dst, head.dst);
+  if (dst != head.dst) add_local(StepKind::kCopy, 2 * head.round + 1, dst, head.dst);
   forget(head.dst);
   if (receives) sums_.push_back(head.dst);
   if (group.size() > 1 || head.kind != StepKind::kCopy) return {};
@@ -239,15 +240,15 @@ Status Rewriter::add_operand(const Step& step, const Ref& dst, bool is_first) {
   if (step.peer >= 0) {
     const int block = new_block(dst.n_chunks, round);
     const Ref encoded = wire(block, dst, round);
-    add(StepKind::kRecv, step.peer, round, {}, encoded);
-    add(decode, -1, round, encoded, dst);
+    add_message(step, round, encoded);
+    add_local(decode, round, encoded, dst);
     return {};
   }
   TERN_ASSIGN(const int block, image_of(step.src, step));
   if (block >= 0)
-    add(decode, -1, round, wire(block, step.src, round), dst);
+    add_local(decode, round, wire(block, step.src, round), dst);
   else
-    add(is_first ? StepKind::kCopy : StepKind::kReduce, -1, round, step.src, dst);
+    add_local(is_first ? StepKind::kCopy : StepKind::kReduce, round, step.src, dst);
   return {};
 }
 
@@ -263,8 +264,16 @@ Ref Rewriter::wire(int block, const Ref& chunks, int round) {
   return make_ref(Buffer::kWire, chunks.chunk, chunks.n_chunks, block);
 }
 
-void Rewriter::add(StepKind kind, int peer, int round, Ref src, Ref dst) {
-  result_.steps.push_back({kind, static_cast<int16_t>(peer), static_cast<uint16_t>(round), src, dst});
+void Rewriter::add_local(StepKind kind, int round, Ref src, Ref dst) {
+  result_.steps.push_back({kind, -1, static_cast<uint16_t>(round), src, dst});
+}
+
+// The same message, of encoded bytes or empty; what a receive reduced is received and decoded.
+void Rewriter::add_message(const Step& original, int round, Ref ref) {
+  Step step{original.kind, original.peer, static_cast<uint16_t>(round), {}, {}};
+  if (step.kind == StepKind::kRecvReduce) step.kind = StepKind::kRecv;
+  (step.kind == StepKind::kSend ? step.src : step.dst) = ref;
+  result_.steps.push_back(step);
 }
 
 Result<int> Rewriter::image_of(const Ref& memory, const Step& step) const {
