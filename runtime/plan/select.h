@@ -12,7 +12,7 @@ namespace tern {
 /// Segment sizes that are tried, bytes; 0: not cut.
 inline constexpr std::array<size_t, 5> kSegmentSizes = {0, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 
-/// More segments than this are not tried: the pipeline is full long before, and each costs its overhead.
+/// More segments than this are not tried: each costs its overhead, and a pipeline is full long before.
 inline constexpr size_t kMaxSegments = 2048;
 
 /// A call to find a plan for.

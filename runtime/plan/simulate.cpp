@@ -14,6 +14,10 @@ using simulation::Message;
 using simulation::Op;
 using simulation::Program;
 
+// Once as many segments as rounds have started, each further one takes as long as the one before it; its time
+// is taken from this many, and the others are not simulated.
+constexpr int kSteadySegments = 16;
+
 // Cores of nodes that have more ranks than cores; elsewhere a rank never waits for one.
 class Cores {
  public:
@@ -314,11 +318,21 @@ size_t n_segments(const Plan& plan, const RunShape& shape) {
 }
 
 Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const CostModel& model) {
-  CompiledPlans compiled = simulation::compile_plans(plans, shape, model);
-  const auto segments = static_cast<int>(n_segments(plans[0], shape));
+  simulation::CompiledPlans compiled = simulation::compile_plans(plans, shape, model);
   Prediction prediction = compiled.totals;
-  if (plans[0].n_rounds > 0)
-    prediction.seconds = EventLoop(compiled, plans[0].n_rounds, segments, model).run();
+  const int n_rounds = plans[0].n_rounds;
+  if (n_rounds == 0) return prediction;
+  const auto run = [&](int segments) { return EventLoop(compiled, n_rounds, segments, model).run(); };
+  const auto all = static_cast<int>(n_segments(plans[0], shape));
+  const int steady = n_rounds + kSteadySegments;
+  if (all <= steady + kSteadySegments) {
+    prediction.seconds = run(all);
+    return prediction;
+  }
+  const double until_steady = run(steady);
+  const double after = run(steady + kSteadySegments);
+  const double per_segment = (after - until_steady) / kSteadySegments;
+  prediction.seconds = after + (all - steady - kSteadySegments) * per_segment;
   return prediction;
 }
 

@@ -29,8 +29,8 @@ struct CostModel {
   double encode_beta = 0;  ///< s per decoded byte
   double decode_beta = 0;
   double wire_ratio = 1;  ///< encoded bytes per dense byte
-  /// Work on pieces larger than this costs `far` times as much per byte: what one round leaves in the cache is gone
-  /// when the next one reads it. That is what segments are for inside a host. 0: no such size.
+  /// Work on pieces larger than this costs `far` times as much per byte: what one round leaves in the cache
+  /// is gone when the next one reads it. That is what segments are for inside a host. 0: no such size.
   double cache_bytes = 0;
   double far = 1;
   /// s per round and segment spent in the executor (a context switch included when ranks outnumber cores)
@@ -62,7 +62,7 @@ struct Prediction {
 /// arrival. Ranks of a node that want a core wait for one in turn.
 ///
 /// plans:  one per rank, in rank order, verified.
-/// Cost:   O(steps x segments x log ranks).
+/// Cost:   O(steps x segments x log ranks), where segments beyond twice the rounds + 48 cost nothing.
 Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
 
 }  // namespace tern

@@ -85,6 +85,21 @@ TEST(Simulate, PipelinesSegmentsThroughAChain) {
   expect_close(simulate(plans, {n_bytes, segment}, network()).seconds, (p - 2 + n_segments) * piece);
 }
 
+TEST(Simulate, ManySegmentsTakeAsLongAsTheirSteadyStateSays) {
+  const int p = 8;
+  const auto plans = plans_of("ring", Collective::kBroadcast, p);
+  const size_t segment = 16 << 10;
+  const double piece = kNetwork.alpha + static_cast<double>(segment) * kNetwork.beta;
+  for (const size_t n_segments : {20, 39, 40, 4096})
+    expect_close(simulate(plans, {n_segments * segment, segment}, network()).seconds,
+                 (p - 2 + static_cast<double>(n_segments)) * piece);
+  // Work of receivers who share cores: half as many cores, twice the time.
+  const auto direct = plans_of("direct", Collective::kAllReduce, 8);
+  const RunShape many{size_t{256} << 20, 64 << 10, 1, true};
+  expect_close(simulate(direct, many, shared_memory(2)).seconds,
+               2 * simulate(direct, many, shared_memory(4)).seconds, 0.02);
+}
+
 TEST(Simulate, OverlapsReductionOfOneSegmentWithTheWireOfTheNext) {
   CostModel model = network({1e-6, 1e-9});
   model.reduce_beta = 1e-9;  // as slow as the wire
@@ -142,6 +157,18 @@ TEST(Simulate, ReadsEachOperandOfAReductionOnceAndWritesTheSumOnce) {
   const auto share = static_cast<double>(n_bytes) / 4;
   expect_close(seconds("direct", Collective::kReduceScatter, 4, n_bytes, model), share * (4 + 1) * 1e-9);
   expect_close(seconds("ring", Collective::kReduceScatter, 4, n_bytes, model), share * 3 * 3e-9);
+}
+
+TEST(Simulate, WorkOnPiecesLargerThanTheCacheCostsMoreSoSegmentsPay) {
+  CostModel model = shared_memory(4);
+  model.cache_bytes = 1 << 20;
+  const auto plans = plans_of("direct", Collective::kAllReduce, 4);
+  const RunShape whole{size_t{64} << 20, 0, 1, true};
+  const RunShape cut{size_t{64} << 20, 512 << 10, 1, true};
+  const double near = simulate(plans, whole, model).seconds;
+  model.far = 2;
+  EXPECT_GT(simulate(plans, whole, model).seconds, 1.9 * near);
+  EXPECT_LT(simulate(plans, cut, model).seconds, 1.1 * near);
 }
 
 TEST(Simulate, ChargesTheExecutorsOverheadPerRoundAndSegment) {
