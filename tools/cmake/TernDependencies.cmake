@@ -2,7 +2,6 @@
 include(TernLinkDependencies)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
-pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
 if(TERN_BUILD_TESTS)
   find_package(GTest QUIET)
 endif()

@@ -23,7 +23,6 @@ tern_summary_line(CUDA "${CUDAToolkit_FOUND}" "${cuda}" "built without (TERN_CUD
 tern_summary_line(UCX "${ucx_FOUND}" "${ucx_VERSION}" "built without, no transport between machines")
 tern_summary_line("Open MPI" "${ompi_FOUND}" "${ompi_VERSION}" "built without, start with torchrun or srun")
 tern_summary_line(oneDNN "${DNNL_LIBRARY}" "${DNNL_LIBRARY}" "")
-tern_summary_line(OpenBLAS "${openblas_FOUND}" "${openblas_VERSION}" "")
 tern_summary_line(Highway "${hwy_FOUND}" "${hwy_VERSION}" "")
 tern_summary_line(hwloc "${hwloc_FOUND}" "${hwloc_VERSION}" "")
 tern_summary_line(libsodium "${sodium_FOUND}" "${sodium_VERSION}" "")

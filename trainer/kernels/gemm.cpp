@@ -1,9 +1,7 @@
 #include "trainer/kernels/gemm.h"
 
-#include <cblas.h>
-
 #include <dnnl.hpp>
-#include <mutex>
+#include <vector>
 
 #include "runtime/base/status.h"
 
@@ -58,15 +56,20 @@ void multiply(const Product<float>& p) {
 }
 
 void multiply(const Product<double>& p) {
-  // OpenBLAS has one thread count per process; the team is the only source of parallelism here.
-  static std::once_flag once;
-  std::call_once(once, [] { openblas_set_num_threads(1); });
-  const auto as_int = [](int64_t x) { return static_cast<blasint>(x); };
-  const Rows<const double>&a = p.a.matrix, &b = p.b.matrix;
-  cblas_dgemm(CblasRowMajor, p.a.transposed ? CblasTrans : CblasNoTrans,
-              p.b.transposed ? CblasTrans : CblasNoTrans, as_int(p.c.rows), as_int(p.c.width), as_int(p.k()),
-              p.alpha, a.data, as_int(a.stride), b.data, as_int(b.stride), p.beta, p.c.data,
-              as_int(p.c.stride));
+  const int64_t n = p.c.width, k = p.k();
+  // b as (k, n) without gaps, so that the inner loop runs along rows of b and c
+  std::vector<double> b(static_cast<size_t>(k * n));
+  for (int64_t x = 0; x < k; ++x)
+    for (int64_t j = 0; j < n; ++j)
+      b[static_cast<size_t>(x * n + j)] = p.b.transposed ? p.b.matrix.row(j)[x] : p.b.matrix.row(x)[j];
+  for (int64_t i = 0; i < p.c.rows; ++i) {
+    double* c = p.c.row(i);
+    for (int64_t j = 0; j < n; ++j) c[j] = p.beta == 0 ? 0 : p.beta * c[j];
+    for (int64_t x = 0; x < k; ++x) {
+      const double a = p.alpha * (p.a.transposed ? p.a.matrix.row(x)[i] : p.a.matrix.row(i)[x]);
+      for (int64_t j = 0; j < n; ++j) c[j] += a * b[static_cast<size_t>(x * n + j)];
+    }
+  }
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// Matrix products, the only door to the BLAS libraries.
+// Matrix products, the only door to oneDNN.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,9 @@ struct Product {
   int64_t k() const { return a.transposed ? a.matrix.rows : a.matrix.width; }
 };
 
-/// Computes the product on the calling thread: fp32 by oneDNN, fp64 by OpenBLAS. The same bits every time.
-/// Needs no set-up per shape and is fast down to blocks of 64 x 64 x 64.
+/// Computes the product on the calling thread; the same bits every time. fp32 by oneDNN, which needs no
+/// set-up per shape here and is fast down to blocks of 64 x 64 x 64. fp64, which only checks of gradients
+/// use, by plain loops: a BLAS library would start its own threads in every rank.
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
 
