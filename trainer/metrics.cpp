@@ -58,6 +58,7 @@ nlohmann::ordered_json to_json(const StepRecord& record) {
                                  {"gradient_bytes_dense", record.gradients.bytes_dense},
                                  {"data_wait_ms", record.data_wait_seconds * kMs},
                                  {"codec", record.codec}};
+  if (record.mfu > 0) json["mfu"] = record.mfu;
   if (!record.skipped.empty()) json["skipped"] = record.skipped;
   return json;
 }
@@ -78,6 +79,7 @@ nlohmann::ordered_json Summary::to_json(const std::string& codec) const {
   Traffic all;
   Traffic gradients;
   std::vector<double> step_seconds;
+  std::vector<double> utilisation;
   double total_seconds = 0;
   double loss = 0;
   int64_t n_skipped = 0;
@@ -87,6 +89,7 @@ nlohmann::ordered_json Summary::to_json(const std::string& codec) const {
     all += record.traffic();
     gradients += record.gradients;
     step_seconds.push_back(record.step_seconds);
+    utilisation.push_back(record.mfu);
     total_seconds += record.step_seconds;
     n_skipped += record.skipped.empty() ? 0 : 1;
     if (idx >= first_of_last) loss += record.loss;
@@ -104,6 +107,7 @@ nlohmann::ordered_json Summary::to_json(const std::string& codec) const {
           {"gradient_bytes_dense_per_step", gradients.bytes_dense / n},
           {"step_ms", typical * kMs},
           {"tokens_per_s", typical > 0 ? tokens / typical : 0.0},
+          {"mfu", median(utilisation)},
           {"exposed_percent", total_seconds > 0 ? 100.0 * all.exposed_seconds / total_seconds : 0.0},
           {"comm_ms", all.comm_seconds * kMs / static_cast<double>(n)},
           {"train_loss", number_or_null(loss / n_last)}};

@@ -24,6 +24,7 @@ struct StepRecord {
   Traffic gradients;    ///< reduction of gradients
   Traffic parameters;   ///< gathering of updated parameters, and the few bytes of agreement
   std::string codec;    ///< of this step
+  double mfu = 0;       ///< flops of the model over the peak of the cores used; 0: peak not measured
   std::string skipped;  ///< why the update was not applied; empty when it was
 
   double tokens_per_second() const { return static_cast<double>(tokens) / step_seconds; }

@@ -32,12 +32,13 @@ std::string progress_line(const StepRecord& record, const ProgressView& view) {
     wire = fmt::format("  wire {:.2f} MB (1/{:.1f})", sent / 1e6,
                        static_cast<double>(traffic.bytes_dense) / sent);
   }
+  const std::string mfu = record.mfu > 0 ? fmt::format("  MFU {:.0f} %", 100 * record.mfu) : std::string();
   std::string line = fmt::format(
-      "{}step {}/{}  {:.0f} %  loss {:.3f}  lr {:.1e}  |g| {:.2f}  {:.0f} tok/s  comm {:.0f} ms  exposed "
+      "{}step {}/{}  {:.0f} %  loss {:.3f}  lr {:.1e}  |g| {:.2f}  {:.0f} tok/s{}  comm {:.0f} ms  exposed "
       "{:.0f} %{}  "
       "left {}",
       view.bar ? bar(share) : "", record.step, view.n_steps, 100 * share, record.loss, record.lr,
-      record.grad_norm, record.tokens_per_second(), traffic.comm_seconds * 1e3,
+      record.grad_norm, record.tokens_per_second(), mfu, traffic.comm_seconds * 1e3,
       100 * traffic.exposed_seconds / record.step_seconds, wire,
       clock_text(per_step * static_cast<double>(view.n_steps - record.step)));
   if (!record.skipped.empty()) line += "  SKIPPED: " + record.skipped;

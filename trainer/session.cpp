@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "trainer/banner.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/kernels/peak.h"
 #include "trainer/model/generate.h"
 #include "trainer/parallel/agreement.h"
 #include "trainer/progress_line.h"
@@ -46,6 +48,8 @@ class Session {
     plan_ = *plan;
     const int64_t free_bytes = free_memory();
     say(banner(config_, plan_, free_bytes));
+    // Before anything else is in the caches; the other ranks sleep in the next agreement.
+    if (first() && config_.run.measure_peak) measure_peak();
     TERN_TRY(agree(comm_, check_memory(predict_memory(config_, plan_), ranks_, free_bytes)));
     TERN_TRY(agree(comm_, make_output()));
     const std::string token_path = TokenFile::path_for(config_.data.text, config_.data.cache_dir);
@@ -53,6 +57,16 @@ class Session {
     TERN_TRY(agree(comm_, tokenises ? TokenFile::prepare(config_.data.text, token_path) : Status()));
     TERN_TRY(agree(comm_, open_data(token_path)));
     return agree(comm_, same_text());
+  }
+
+  void measure_peak() {
+    const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    Team team(std::min(cores, plan_.threads * ranks_.per_host));
+    const int n_hosts = (ranks_.n + ranks_.per_host - 1) / ranks_.per_host;
+    peak_flops_ = measure_peak_flops(team) * n_hosts;
+    say(fmt::format(
+        "  peak        {:.0f} GFLOP/s fp32 on {} cores here, x {} machines: what MFU is a share of\n",
+        peak_flops_ / n_hosts / 1e9, team.size(), n_hosts));
   }
 
   Status make_output() const {
@@ -63,7 +77,7 @@ class Session {
       return error(Code::kIo, "run.output_dir: cannot create {}: {}", config_.run.output_dir,
                    failed.message());
     }
-    return replace_file(in_output("config.json"), config_.resolved.dump(2) + "\n");
+    return replace_file(in_output("run.json"), config_.resolved.dump(2) + "\n");
   }
 
   Status open_data(const std::string& token_path) {
@@ -107,13 +121,17 @@ class Session {
     RunOutcome outcome;
     bool stopped = false;
     while (trainer_->progress().step < config_.run.steps && !stopped) {
-      TERN_ASSIGN(const StepOutcome done, trainer_->step(stop && stop()));
+      TERN_ASSIGN(StepOutcome done, trainer_->step(stop && stop()));
       stopped = done.stop;
+      if (peak_flops_ > 0) {
+        done.record.mfu = done.record.tokens_per_second() *
+                          flops_per_token(config_.model, config_.data.sequence_length) / peak_flops_;
+      }
       TERN_TRY(record(done.record));
       const int64_t step = trainer_->progress().step;
       const bool last = step == config_.run.steps;
       if (due(config_.run.val_every, step) && !last) TERN_TRY(validate());
-      if (due(config_.run.checkpoint_every, step) || (stopped && !last)) {
+      if (due(config_.run.checkpoint_every, step) || stopped || last) {
         TERN_ASSIGN(outcome.checkpoint, save());
       }
     }
@@ -206,6 +224,7 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<MetricsFile> metrics_;
   Summary summary_;
+  double peak_flops_ = 0;  ///< of all machines, on rank 0; 0: not measured
   double val_loss_ = 0;
   double elapsed_seconds_ = 0;
   int64_t n_done_here_ = 0;

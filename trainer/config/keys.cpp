@@ -119,8 +119,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"run.seed", kInteger, "1", "0..9007199254740992", "first weights and sampling"},
     {"run.output_dir", kText, "\"tern-run\"", "a directory that all ranks see",
      "metrics, summary, checkpoints"},
-    {"run.checkpoint_every", kInteger, "0", "0..1000000000",
-     "steps between checkpoints; 0: only when interrupted"},
+    {"run.checkpoint_every", kInteger, "0", "0..1000000000", "steps between checkpoints; 0: only at the end"},
     {"run.checkpoint_keep", kInteger, "2", "0..1000000", "newest checkpoints kept; 0: all"},
     {"run.resume", kText, "\"\"", "empty, latest, or a checkpoint's directory", "where to go on from"},
     {"run.val_every", kInteger, "0", "0..1000000000", "steps between validations; 0: only at the end"},
@@ -130,6 +129,8 @@ constexpr auto kKeys = std::to_array<Key>({
      "start of the sample written at the end"},
     {"run.sample_tokens", kInteger, "200", "0..100000", "tokens of the sample; 0: none"},
     {"run.sample_temperature", kNumber, "0.8", "0..100", "0: always the likeliest token"},
+    {"run.measure_peak", kFlag, "true", "",
+     "measure the matrix-product peak at the start, to state MFU against it"},
     {"run.threads", kInteger, "0", "0..1024",
      "compute threads per rank; 0: TERN_THREADS, else cores / ranks here"},
 });

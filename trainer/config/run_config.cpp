@@ -140,6 +140,7 @@ RunOptions read_run(const ConfigValues& values) {
   run.sample_prompt = values.text("run.sample_prompt");
   run.sample_tokens = small(values, "run.sample_tokens");
   run.sample_temperature = values.number("run.sample_temperature");
+  run.measure_peak = values.flag("run.measure_peak");
   run.threads = small(values, "run.threads");
   return run;
 }

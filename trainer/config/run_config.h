@@ -56,6 +56,7 @@ struct RunOptions {
   std::string sample_prompt;
   int sample_tokens = 200;
   double sample_temperature = 0.8;
+  bool measure_peak = true;
   int threads = 0;
 };
 

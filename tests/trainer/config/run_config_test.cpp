@@ -38,8 +38,8 @@ TEST(RunConfig, HuggingFaceLlamaConfigsAreReadAsTheyAre) {
     "num_hidden_layers": 16, "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
     "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
     "original_max_position_embeddings": 8192, "rope_type": "llama3"}, "rope_theta": 500000.0,
-    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.45.0", "use_cache": true,
-    "vocab_size": 128256})");
+    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.45.0",
+    "use_cache": true, "vocab_size": 128256})");
   const auto config = RunConfig::from_json(input);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(parameter_count(config->model), 1'235'814'400);
