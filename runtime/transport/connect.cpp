@@ -1,7 +1,7 @@
 // The registry of transports, and which of them joins which ranks.
 //
 // Every rank tells all others the domain it has with each row (or why it has none). From then on the choice
-// is a function of what all of them know, so that all ranks choose alike and err alike.
+// is a function of what all of them know (routes.h), so that all ranks choose alike and err alike.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "runtime/bootstrap/fields.h"
+#include "runtime/transport/faulty.h"
 #include "runtime/transport/inproc.h"
+#include "runtime/transport/mux.h"
+#include "runtime/transport/routes.h"
 #include "runtime/transport/shm.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx.h"
@@ -18,8 +21,13 @@
 namespace tern {
 namespace {
 
-// In order of preference: auto takes the first row whose domain two ranks share.
-constexpr std::array<TransportInfo, 3> kTransports = {{
+std::string faulty_domain(const World& /*world*/, std::string* /*why_not*/) {
+  return "faulty";
+}
+Result<std::unique_ptr<Transport>> connect_faulty(const World& world, std::span<const int> members,
+                                                  std::string_view key);
+
+constexpr std::array<TransportInfo, 4> kTransports = {{
     {"inproc", "ranks as threads of one process; every payload is read in place", inproc_domain,
      connect_inproc},
     {"shm",
@@ -27,92 +35,104 @@ constexpr std::array<TransportInfo, 3> kTransports = {{
      shm_domain, connect_shm},
     {"ucx", "between machines: UCX over RDMA where there is such a network, else TCP", ucx_domain,
      connect_ucx},
+    {"faulty", "the others, with the faults of TERN_FAULTS (without it: delays and stalls); for tests",
+     faulty_domain, connect_faulty},
 }};
+/// The rows that carry bytes themselves, in order of preference.
+constexpr std::span<const TransportInfo> kCarriers = std::span(kTransports).first<3>();
+constexpr std::string_view kMischief = "seed=1,delay=0.2:20,stall=0.01:50";
 
-struct Domain {
-  std::string name;  ///< "" when the rank cannot use the row
-  std::string why_not;
+/// A communicator that is being connected.
+struct Group {
+  const World& world;
+  std::span<const int> members;
+  std::string_view key;
 };
-using Domains = std::vector<Domain>;  // by row
 
-Domains domains_of(const World& world) {
-  Domains domains;
-  for (const TransportInfo& row : kTransports) {
-    Domain domain;
-    domain.name = row.domain(world, &domain.why_not);
-    domains.push_back(std::move(domain));
-  }
-  return domains;
-}
-
-std::string pack(const Domains& domains) {
+std::string pack_domains(const World& world) {
   std::string bytes;
-  for (const Domain& domain : domains) {
-    append_text(bytes, domain.name);
-    append_text(bytes, domain.why_not);
+  for (const TransportInfo& row : kCarriers) {
+    std::string why_not;
+    append_text(bytes, row.domain(world, &why_not));
+    append_text(bytes, why_not);
   }
   return bytes;
 }
 
-Result<Domains> unpack(std::string_view bytes, int rank) {
-  Domains domains;
+Result<Domains> unpack_domains(std::string_view bytes, int rank) {
+  Domains domains{rank, {}};
   FieldReader reader(bytes);
-  for (size_t row = 0; row < kTransports.size(); ++row) {
+  for (size_t row = 0; row < kCarriers.size(); ++row) {
     const auto name = reader.text();
     const auto why_not = reader.text();
     if (!why_not) {
       return error_at(rank, Code::kMismatch,
-                      "rank {} does not know the transports that this rank knows: another build", rank);
+                      "rank {} does not know the transports that this rank knows: it runs another build",
+                      rank);
     }
-    domains.push_back({std::string(*name), std::string(*why_not)});
+    domains.rows.push_back({std::string(*name), std::string(*why_not)});
   }
   return domains;
 }
 
-Result<std::vector<Domains>> domains_of_all(const World& world, std::string_view key) {
+Result<std::vector<Domains>> domains_of_all(const Group& group) {
+  const World& world = group.world;
   TERN_ASSIGN(const auto packed,
-              exchange(*world.store, fmt::format("{}/domains", key), world.rank, world.size,
-                       pack(domains_of(world)), Deadline::after(world.config.bootstrap_timeout)));
+              exchange_among(*world.store, fmt::format("{}/domains", group.key), world.rank, group.members,
+                             pack_domains(world), Deadline::after(world.config.bootstrap_timeout)));
   std::vector<Domains> all;
-  for (size_t rank = 0; rank < packed.size(); ++rank) {
-    TERN_ASSIGN(Domains domains, unpack(packed[rank], static_cast<int>(rank)));
+  for (size_t i = 0; i < packed.size(); ++i) {
+    TERN_ASSIGN(Domains domains, unpack_domains(packed[i], group.members[i]));
     all.push_back(std::move(domains));
   }
   return all;
 }
 
-size_t index_of(const TransportInfo& row) {
-  return static_cast<size_t>(&row - kTransports.data());
+Result<std::unique_ptr<Transport>> connect_by(const TransportInfo& row, const Group& group,
+                                              std::span<const int> members) {
+  return row.connect(group.world, members, fmt::format("{}/{}", group.key, row.name));
 }
 
-// Why `row` cannot join all ranks; nothing when it can.
-Status joins_all(const std::vector<Domains>& domains, const TransportInfo& row) {
-  const size_t at = index_of(row);
-  const Domain& first = domains.front()[at];
-  for (size_t rank = 0; rank < domains.size(); ++rank) {
-    const Domain& domain = domains[rank][at];
-    if (domain.name.empty()) {
-      return error_at(static_cast<int>(rank), Code::kUnsupported, "rank {} cannot use the transport {}: {}",
-                      rank, row.name, domain.why_not);
-    }
-    if (domain.name != first.name) {
-      return error_at(static_cast<int>(rank), Code::kUnsupported,
-                      "the transport {} does not join ranks 0 and {}: they are in \"{}\" and \"{}\"",
-                      row.name, rank, first.name, domain.name);
+// Several transports, each to the members that it reaches best.
+Result<std::unique_ptr<Transport>> connect_routes(const Routes& routes, const Group& group) {
+  std::vector<std::unique_ptr<Transport>> parts;
+  for (const Routes::Join& join : routes.joins) {
+    std::vector<int> ranks;
+    for (const int member : join.members) ranks.push_back(group.members[static_cast<size_t>(member)]);
+    TERN_ASSIGN(auto part, connect_by(kCarriers[join.row], group, ranks));
+    parts.push_back(std::move(part));
+  }
+  if (parts.size() == 1) return std::move(parts.front());
+  std::vector<size_t> part_of_rank(static_cast<size_t>(group.members.back()) + 1);
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    part_of_rank[static_cast<size_t>(group.members[i])] = routes.join_of[i];
+  }
+  return std::unique_ptr<Transport>(std::make_unique<Mux>(std::move(parts), std::move(part_of_rank)));
+}
+
+Result<std::unique_ptr<Transport>> connect_carriers(const Group& group) {
+  TERN_ASSIGN(const auto domains, domains_of_all(group));
+  const std::string& wanted = group.world.config.transport;
+  for (size_t row = 0; row < kCarriers.size(); ++row) {
+    // One that joins all is taken for all: also the only way to connect a single rank.
+    const Status joined = joins_all(domains, row, kCarriers[row].name);
+    if (wanted == kCarriers[row].name) TERN_TRY(joined);
+    if (joined.ok() && (wanted == "auto" || wanted == kCarriers[row].name)) {
+      return connect_by(kCarriers[row], group, group.members);
     }
   }
-  return {};
+  if (wanted != "auto") TERN_TRY(find_transport(wanted));
+  const auto self = std::find(group.members.begin(), group.members.end(), group.world.rank);
+  TERN_ASSIGN(const Routes routes, choose_routes(domains, static_cast<size_t>(self - group.members.begin())));
+  return connect_routes(routes, group);
 }
 
-std::vector<int> all_ranks(int n) {
-  std::vector<int> ranks(static_cast<size_t>(n));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-Result<std::unique_ptr<Transport>> connect_by(const TransportInfo& row, const World& world,
-                                              std::string_view key) {
-  return row.connect(world, all_ranks(world.size), fmt::format("{}/{}", key, row.name));
+Result<std::unique_ptr<Transport>> connect_faulty(const World& world, std::span<const int> members,
+                                                  std::string_view key) {
+  const std::string& faults = world.config.faults;
+  TERN_ASSIGN(const FaultSpec spec, parse_faults(faults.empty() ? kMischief : faults));
+  TERN_ASSIGN(auto inner, connect_carriers({world, members, key}));
+  return with_faults(std::move(inner), spec, world.rank);
 }
 
 }  // namespace
@@ -131,16 +151,10 @@ Result<const TransportInfo*> find_transport(std::string_view name) {
 }
 
 Result<std::unique_ptr<Transport>> connect(const World& world, std::string_view key) {
-  TERN_ASSIGN(const auto domains, domains_of_all(world, key));
-  if (world.config.transport != "auto") {
-    TERN_ASSIGN(const TransportInfo* row, find_transport(world.config.transport));
-    TERN_TRY(joins_all(domains, *row));
-    return connect_by(*row, world, key);
-  }
-  for (const TransportInfo& row : kTransports) {
-    if (joins_all(domains, row).ok()) return connect_by(row, world, key);
-  }
-  return joins_all(domains, kTransports.back()).error();
+  std::vector<int> all(static_cast<size_t>(world.size));
+  std::iota(all.begin(), all.end(), 0);
+  if (!world.config.faults.empty()) return connect_faulty(world, all, key);
+  return connect_carriers({world, all, key});
 }
 
 }  // namespace tern

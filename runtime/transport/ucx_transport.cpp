@@ -18,7 +18,11 @@ constexpr auto kLookEvery = std::chrono::milliseconds(20);
 /// Between a failed end point and the verdict that its peer is lost: time for an abort or the store to say
 /// why.
 constexpr auto kConvictAfter = std::chrono::milliseconds(500);
-constexpr Seconds kGoodbyeTime{2};
+constexpr Seconds kGoodbyeTime{5};
+constexpr Seconds kLastWordsTime{0.1};
+
+/// Of active messages, in the order of Events::on_active_message.
+enum MessageId : unsigned { kMessage, kGoodbye, kAcknowledgement };
 
 /// In SendState::request: UCX did not take the message, because its end point had failed.
 void* const kRefused = reinterpret_cast<void*>(uintptr_t{1});
@@ -69,12 +73,15 @@ struct UcxTransport::Peer {
   RecvRequest* first_recv = nullptr;  ///< posted, without a message; ascending numbers
   RecvRequest* last_recv = nullptr;
   std::vector<Arrival> arrived;  ///< without a receive
+  uint32_t n_arrived = 0;        ///< messages, in whatever order
   bool has_left = false;
   uint32_t n_sent_before_leaving = 0;
+  bool awaits_acknowledgement = false;
   bool is_suspect = false;
   ucs_status_t why_suspect = UCS_OK;
   Clock::time_point suspect_since;
   Header goodbye;
+  Header acknowledgement;
 };
 
 // ---- life
@@ -82,7 +89,8 @@ struct UcxTransport::Peer {
 Result<std::unique_ptr<Transport>> UcxTransport::create(Connection connection) {
   std::unique_ptr<UcxTransport> transport(new UcxTransport(std::move(connection)));
   if (!transport->wake_) return error(Code::kIo, "no event descriptor for the ucx transport");
-  const Events events = {transport.get(), &on_error, &on_message, &on_goodbye, &on_accepted};
+  const Events events = {
+      transport.get(), &on_error, &on_accepted, {&on_message, &on_goodbye, &on_acknowledgement}};
   std::vector<uint64_t> clients;
   for (const Peer& peer : transport->peers_) clients.push_back(peer.member.client);
   TERN_TRY(transport->connection_.worker->start(events, std::move(clients)));
@@ -104,19 +112,50 @@ UcxTransport::UcxTransport(Connection connection)
 }
 
 UcxTransport::~UcxTransport() {
-  if (failed()) return;
-  for (Peer& peer : peers_) say_goodbye(peer);
-  connection_.worker->flush(kGoodbyeTime);
+  if (!failed()) {
+    for (Peer& peer : peers_) say_goodbye(peer);
+  }
+  const Deadline deadline = Deadline::after(kGoodbyeTime);
+  while (!failed() && awaits_acknowledgement() && !deadline.passed()) sleep(arm(), kLookEvery);
+  if (!failed()) connection_.worker->flush(kLastWordsTime);
+  close();
+}
+
+/// From here on UCX touches neither callers' memory nor ours.
+void UcxTransport::close() {
+  is_closed_ = true;  // what arrives while the worker ends is nobody's
+  connection_.worker.reset();
 }
 
 void UcxTransport::say_goodbye(Peer& peer) {
+  // A peer that we sent nothing to may wait for us all the same: it is told on its own end point.
   const ucp_ep_h endpoint = peer.out != nullptr ? peer.out : peer.in;
   if (endpoint == nullptr || peer.has_left || peer.is_suspect) return;
+  peer.awaits_acknowledgement = peer.next_out > 0;
   peer.goodbye = {peer.member.key_to, connection_.self, peer.next_out, {}};
+  tell(endpoint, kGoodbye, peer.goodbye);
+}
+
+void UcxTransport::acknowledge_goodbye(Peer& peer) {
+  const ucp_ep_h endpoint = peer.in != nullptr ? peer.in : peer.out;
+  if (endpoint == nullptr || peer.is_suspect || peer.n_arrived != peer.n_sent_before_leaving) return;
+  peer.acknowledgement = {peer.member.key_to, connection_.self, peer.n_arrived, {}};
+  tell(endpoint, kAcknowledgement, peer.acknowledgement);
+}
+
+bool UcxTransport::awaits_acknowledgement() const {
+  // A peer that leaves too needs nothing more from us.
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return peer.awaits_acknowledgement && !peer.has_left && !peer.is_suspect;
+  });
+}
+
+/// `header` must stay until the transport ends.
+void UcxTransport::tell(ucp_ep_h endpoint, unsigned id, const Header& header) {
   ucp_request_param_t params = {};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK;
   params.cb.send = [](void* request, ucs_status_t, void*) { ucp_request_free(request); };
-  ucp_am_send_nbx(endpoint, kGoodbyeId, &peer.goodbye, sizeof(Header), nullptr, 0, &params);
+  ucp_am_send_nbx(endpoint, id, &header, sizeof(Header), nullptr, 0, &params);
 }
 
 UcxTransport::Peer& UcxTransport::peer_of(int rank) {
@@ -148,7 +187,7 @@ void UcxTransport::send(SendRequest& request) {
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &on_sent;
   params.user_data = this;
-  const ucs_status_ptr_t sent = ucp_am_send_nbx(peer.out, kMessageId, &state.header, sizeof(Header),
+  const ucs_status_ptr_t sent = ucp_am_send_nbx(peer.out, kMessage, &state.header, sizeof(Header),
                                                 request.data, request.n_bytes, &params);
   if (!UCS_PTR_IS_ERR(sent)) {
     state.request = sent;
@@ -200,7 +239,7 @@ void UcxTransport::recv(RecvRequest& request) {
 
 /// The peer that a header comes from; null when it does not belong to this communicator.
 UcxTransport::Peer* UcxTransport::sender_of(const void* header, size_t n_header, Header& out) {
-  if (n_header != sizeof(Header)) return nullptr;
+  if (is_closed_ || n_header != sizeof(Header)) return nullptr;
   std::memcpy(&out, header, sizeof(Header));
   if (out.sender >= peers_.size()) return nullptr;
   Peer& peer = peers_[out.sender];
@@ -217,8 +256,10 @@ ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t n_h
   const bool is_ours_to_release =
       is_rendezvous || (n_bytes > 0 && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0);
   ++transport.n_events_;
+  ++peer->n_arrived;
   transport.take(*peer,
                  {from.number, from.envelope, n_bytes, is_ours_to_release ? data : nullptr, is_rendezvous});
+  if (peer->has_left) transport.acknowledge_goodbye(*peer);
   return is_ours_to_release ? UCS_INPROGRESS : UCS_OK;
 }
 
@@ -350,6 +391,18 @@ ucs_status_t UcxTransport::on_goodbye(void* self, const void* header, size_t n_h
   peer->has_left = true;
   peer->n_sent_before_leaving = from.number;
   ++transport.n_events_;
+  transport.acknowledge_goodbye(*peer);
+  return UCS_OK;
+}
+
+ucs_status_t UcxTransport::on_acknowledgement(void* self, const void* header, size_t n_header, void* /*data*/,
+                                              size_t /*n_bytes*/, const ucp_am_recv_param_t* /*param*/) {
+  auto& transport = *static_cast<UcxTransport*>(self);
+  Header from;
+  Peer* const peer = transport.sender_of(header, n_header, from);
+  if (peer == nullptr) return UCS_OK;
+  peer->awaits_acknowledgement = false;
+  ++transport.n_events_;
   return UCS_OK;
 }
 
@@ -405,11 +458,11 @@ Poll UcxTransport::pending(const Peer& peer, bool is_over) {
   return failed_ ? Poll::kFailed : Poll::kPending;
 }
 
-/// From here on polls fail, and UCX touches no caller's memory any more.
+/// From here on polls fail.
 void UcxTransport::note(const Error& error) {
   failed_ = true;
   failure_ = error;
-  connection_.worker.reset();
+  close();
 }
 
 /// An error that this rank found: it stands for itself, and the others learn of it before its connections

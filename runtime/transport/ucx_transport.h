@@ -1,16 +1,19 @@
 // Messages over UCX active messages.
 //
 // Every rank sends on end points that it made itself and receives on those that it accepted. A message is one
-// active message: a header of 32 bytes (key, sender, number, envelope) and the payload. UCX moves small
-// payloads eagerly and large ones by rendezvous straight into RecvRequest::into; numbers, not arrival, match
-// messages with receives, because the two kinds overtake each other.
+// active message: a header of 32 bytes (key, sender, number, envelope) and the payload. Numbers, not arrival,
+// match messages with receives, because eager and rendezvous messages overtake each other.
 //
-// Payloads  eager: handed out in place in UCX's buffer; rendezvous: pulled into RecvRequest::into, once that
-// is posted Failures  an abort travels through the store (World::store watches the communicator's abort key);
-// a lost peer shows as
-//           a failed end point or in the store, whichever is first. A failed end point alone convicts a peer
-//           only after a moment: a rank that aborts breaks its connections too, and its reason is the better
-//           one.
+// Payloads: eager ones are handed out in place in UCX's buffer; a rendezvous is pulled into
+// RecvRequest::into, once that is posted.
+//
+// Leaving: UCX throws away what it has received but not yet handed out when the sender closes the connection.
+// So a rank that leaves says so, and waits until each peer to which it sent has acknowledged all its
+// messages.
+//
+// Failures: an abort travels through the store (World::store watches the communicator's abort key); a lost
+// peer shows as a failed end point or in the store, whichever is first. A failed end point alone convicts a
+// peer only after a moment: a rank that aborts breaks its connections too, and its reason is the better one.
 #pragma once
 
 #include <atomic>
@@ -44,7 +47,7 @@ struct Connection {
 class UcxTransport final : public Transport {
  public:
   static Result<std::unique_ptr<Transport>> create(Connection connection);
-  /// Tells the peers that this rank is through and waits until that has left the machine, at most 2 s.
+  /// Tells the peers that this rank is through, and waits until they have what it sent, at most 5 s.
   ~UcxTransport() override;
   UcxTransport(const UcxTransport&) = delete;
   UcxTransport& operator=(const UcxTransport&) = delete;
@@ -75,6 +78,9 @@ class UcxTransport final : public Transport {
   bool connect(Peer& peer);
   void suspect(Peer& peer, ucs_status_t status);
   void say_goodbye(Peer& peer);
+  void acknowledge_goodbye(Peer& peer);
+  bool awaits_acknowledgement() const;
+  static void tell(ucp_ep_h endpoint, unsigned id, const Header& header);
 
   void take(Peer& peer, const Arrival& arrival);
   void match(Peer& peer, RecvRequest& request, const Arrival& arrival);
@@ -85,6 +91,8 @@ class UcxTransport final : public Transport {
                                  const ucp_am_recv_param_t* param);
   static ucs_status_t on_goodbye(void* self, const void* header, size_t n_header, void* data, size_t n_bytes,
                                  const ucp_am_recv_param_t* param);
+  static ucs_status_t on_acknowledgement(void* self, const void* header, size_t n_header, void* data,
+                                         size_t n_bytes, const ucp_am_recv_param_t* param);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
   static void on_accepted(void* self, uint64_t client, ucp_ep_h endpoint);
   static void on_sent(void* request, ucs_status_t status, void* self);
@@ -94,6 +102,7 @@ class UcxTransport final : public Transport {
   void look_for_failure();
   void convict_suspects();
   Poll pending(const Peer& peer, bool is_over);
+  void close();
   void note(const Error& error);
   void fail(const Error& error);
 
@@ -104,6 +113,7 @@ class UcxTransport final : public Transport {
   Fd wake_;
   uint64_t n_events_ = 0;
   int n_suspects_ = 0;
+  bool is_closed_ = false;
   bool failed_ = false;
   Error failure_;
   std::atomic<bool> has_local_abort_ = false;

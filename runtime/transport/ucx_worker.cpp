@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
@@ -37,6 +38,8 @@ constexpr Preference kPreferences[] = {
     // Ranks that may share memory do so by the shm transport; ranks that may not (other TERN_HOST_ID) must
     // not here.
     {"TLS", "^sm"},
+    // Else UCX stripes over every interface that is up, loopback and container bridges included.
+    {"CM_USE_ALL_DEVICES", "n"},
 };
 
 // UCX reports on stderr what we report as errors of calls; a user who wants to see its view sets
@@ -68,6 +71,10 @@ Result<sockaddr_storage> socket_address(const std::string& address, int port) {
 }
 
 Result<std::unique_ptr<Worker>> Worker::create(const Options& options) {
+  // UCX reads and writes settings of the whole process while it starts; in tests several ranks are threads of
+  // it.
+  static std::mutex starting;
+  const std::lock_guard lock(starting);
   std::unique_ptr<Worker> worker(new Worker);
   TERN_TRY(worker->open_context());
   TERN_TRY(worker->open_worker(options.client));
@@ -156,9 +163,8 @@ Status Worker::start(const Events& events, std::vector<uint64_t> clients) {
     params.arg = events_.owner;
     return ucp_worker_set_am_recv_handler(worker_.get(), &params);
   };
-  for (const auto& [id, callback] :
-       {std::pair(kMessageId, events_.on_message), {kGoodbyeId, events_.on_goodbye}}) {
-    const ucs_status_t status = handle(id, callback);
+  for (unsigned id = 0; id < events_.on_active_message.size(); ++id) {
+    const ucs_status_t status = handle(id, events_.on_active_message[id]);
     if (status != UCS_OK) return refused("take active messages", status);
   }
   return {};

@@ -16,15 +16,12 @@ namespace tern::ucx {
 
 /// What the owner of a worker is told, from inside Worker::progress().
 struct Events {
-  void* owner = nullptr;
-  ucp_err_handler_cb_t on_error = nullptr;      ///< an end point failed; arg = owner
-  ucp_am_recv_callback_t on_message = nullptr;  ///< active message 0; arg = owner
-  ucp_am_recv_callback_t on_goodbye = nullptr;  ///< active message 1; arg = owner
-  void (*on_accepted)(void* owner, uint64_t client, ucp_ep_h endpoint) = nullptr;
+  void* owner = nullptr;                    ///< the argument of all
+  ucp_err_handler_cb_t on_error = nullptr;  ///< an end point failed
+  void (*on_accepted)(void* owner, uint64_t client,
+                      ucp_ep_h endpoint) = nullptr;       ///< who, and the end point to it
+  std::vector<ucp_am_recv_callback_t> on_active_message;  ///< by id
 };
-
-inline constexpr unsigned kMessageId = 0;
-inline constexpr unsigned kGoodbyeId = 1;
 
 /// Owns context, worker, listener and all end points.
 ///

@@ -20,6 +20,19 @@ Setup setup_of(const TransportInfo& row) {
   return {std::string(row.name), [](World&) {}, connect};
 }
 
+// Even ranks on one host, odd ranks on another, though all are here.
+void put_on_two_hosts(World& world) {
+  world.in_process = false;  // so that auto does not see through it
+  world.host_id = fmt::format("host {}", world.rank % 2);
+  for (int rank = 0; rank < world.size; ++rank) {
+    world.host_ids[static_cast<size_t>(rank)] = fmt::format("host {}", rank % 2);
+  }
+}
+
+Result<std::unique_ptr<Transport>> connect_test(const World& world) {
+  return connect(world, "test");
+}
+
 }  // namespace
 
 Setup setup_of(std::string_view transport) {
@@ -33,6 +46,12 @@ std::vector<Setup> every_setup() {
     std::string why_not;
     if (!row.domain(world, &why_not).empty()) setups.push_back(setup_of(row));
   }
+  setups.push_back({"two_hosts", put_on_two_hosts, connect_test});
+  const auto with_faults = [](World& arranged) {
+    put_on_two_hosts(arranged);
+    arranged.config.faults = "seed=3,delay=0.5:30,stall=0.02:100";
+  };
+  setups.push_back({"two_hosts_faulty", with_faults, connect_test});
   return setups;
 }
 
