@@ -20,3 +20,12 @@ flags=$(pkg-config --cflags --libs tern)
 # shellcheck disable=SC2086  # the flags are words
 "$compiler" -std=c++20 $sanitize "$here/consumer/main.cpp" -o "$work/consumer/by_pkg_config" $flags
 "$work/consumer/by_pkg_config"
+
+# Two ranks of it, as torchrun would start them.
+port=$((20000 + RANDOM % 20000))
+for rank in 0 1; do
+  RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$work/consumer/consumer" &
+  ranks[rank]=$!
+done
+wait "${ranks[0]}"
+wait "${ranks[1]}"
