@@ -22,7 +22,9 @@ if(TERN_SANITIZE)
 endif()
 
 function(tern_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+  # Designated initialisers leave out what keeps its default; -Wextra would ask for every field.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers -Wshadow
+    -Wnon-virtual-dtor -Woverloaded-virtual)
   if(TERN_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
