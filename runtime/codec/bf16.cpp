@@ -9,6 +9,9 @@ namespace {
 
 double bits_per_element(const CodecSpec&) { return 16; }
 
+// Half a unit in the last place of 8 bits of precision.
+double max_error(const CodecSpec&, double absmax) { return absmax * 0x1p-8; }
+
 size_t plane_size(size_t n) { return n * sizeof(Bfloat16); }
 
 size_t wire_bytes(const CodecSpec&, size_t n) { return sizeof(WireHeader) + plane_bytes(plane_size(n)); }
@@ -38,6 +41,7 @@ CodecInfo bf16_codec() {
           .block = 1,
           .options = {},
           .bits_per_element = bits_per_element,
+          .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
           .decode = decode,

@@ -85,5 +85,18 @@ TEST(BitsPerElement, AreThoseOfTheFormats) {
   EXPECT_EQ(info(CodecId::kTopk).bits_per_element({.id = CodecId::kTopk, .k = 128}), 0.62890625);
 }
 
+TEST(Codecs, EveryRowIsWhole) {
+  for (const CodecInfo& codec : codecs()) {
+    EXPECT_EQ(&info(codec.id), &codec) << codec.name;
+    EXPECT_GE(codec.block, 1U) << codec.name;
+    EXPECT_NE(codec.bits_per_element, nullptr) << codec.name;
+    EXPECT_NE(codec.max_error, nullptr) << codec.name;
+    EXPECT_NE(codec.wire_bytes, nullptr) << codec.name;
+    EXPECT_NE(codec.encode, nullptr) << codec.name;
+    EXPECT_NE(codec.decode, nullptr) << codec.name;
+    EXPECT_NE(codec.decode_accumulate, nullptr) << codec.name;
+  }
+}
+
 }  // namespace
 }  // namespace tern
