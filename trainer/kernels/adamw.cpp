@@ -62,10 +62,10 @@ void update(const AdamWRange<T>& a, Range range) {
   });
 }
 
-void UpdateF32(const AdamWRange<float>& a, Range range) {
+void update_f32(const AdamWRange<float>& a, Range range) {
   update(a, range);
 }
-void UpdateF64(const AdamWRange<double>& a, Range range) {
+void update_f64(const AdamWRange<double>& a, Range range) {
   update(a, range);
 }
 
@@ -77,8 +77,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(UpdateF32);
-HWY_EXPORT(UpdateF64);
+HWY_EXPORT(update_f32);
+HWY_EXPORT(update_f64);
 
 namespace {
 
@@ -86,10 +86,10 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 void dispatch(const AdamWRange<float>& a, Range range) {
-  HWY_DYNAMIC_DISPATCH(UpdateF32)(a, range);
+  HWY_DYNAMIC_DISPATCH(update_f32)(a, range);
 }
 void dispatch(const AdamWRange<double>& a, Range range) {
-  HWY_DYNAMIC_DISPATCH(UpdateF64)(a, range);
+  HWY_DYNAMIC_DISPATCH(update_f64)(a, range);
 }
 
 }  // namespace

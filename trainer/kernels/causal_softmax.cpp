@@ -94,28 +94,28 @@ void dot(const Rows<const T>& a, const Rows<const T>& b, T* out) {
   }
 }
 
-void SoftmaxF32(const CausalBlock& b, float* s, float* i, float* l) {
+void softmax_f32(const CausalBlock& b, float* s, float* i, float* l) {
   softmax(b, s, i, l);
 }
-void SoftmaxF64(const CausalBlock& b, double* s, double* i, double* l) {
+void softmax_f64(const CausalBlock& b, double* s, double* i, double* l) {
   softmax(b, s, i, l);
 }
-void BackwardF32(const CausalSoftmaxBackward<float>& a) {
+void backward_f32(const CausalSoftmaxBackward<float>& a) {
   softmax_backward(a);
 }
-void BackwardF64(const CausalSoftmaxBackward<double>& a) {
+void backward_f64(const CausalSoftmaxBackward<double>& a) {
   softmax_backward(a);
 }
-void ScaleF32(const Rows<float>& x, const float* factor) {
+void scale_f32(const Rows<float>& x, const float* factor) {
   scale(x, factor);
 }
-void ScaleF64(const Rows<double>& x, const double* factor) {
+void scale_f64(const Rows<double>& x, const double* factor) {
   scale(x, factor);
 }
-void DotF32(const Rows<const float>& a, const Rows<const float>& b, float* out) {
+void dot_f32(const Rows<const float>& a, const Rows<const float>& b, float* out) {
   dot(a, b, out);
 }
-void DotF64(const Rows<const double>& a, const Rows<const double>& b, double* out) {
+void dot_f64(const Rows<const double>& a, const Rows<const double>& b, double* out) {
   dot(a, b, out);
 }
 
@@ -127,38 +127,38 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(SoftmaxF32);
-HWY_EXPORT(SoftmaxF64);
-HWY_EXPORT(BackwardF32);
-HWY_EXPORT(BackwardF64);
-HWY_EXPORT(ScaleF32);
-HWY_EXPORT(ScaleF64);
-HWY_EXPORT(DotF32);
-HWY_EXPORT(DotF64);
+HWY_EXPORT(softmax_f32);
+HWY_EXPORT(softmax_f64);
+HWY_EXPORT(backward_f32);
+HWY_EXPORT(backward_f64);
+HWY_EXPORT(scale_f32);
+HWY_EXPORT(scale_f64);
+HWY_EXPORT(dot_f32);
+HWY_EXPORT(dot_f64);
 
 void causal_softmax(const CausalBlock& block, float* scores, float* inverse_sum, float* lse) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxF32)(block, scores, inverse_sum, lse);
+  HWY_DYNAMIC_DISPATCH(softmax_f32)(block, scores, inverse_sum, lse);
 }
 void causal_softmax(const CausalBlock& block, double* scores, double* inverse_sum, double* lse) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxF64)(block, scores, inverse_sum, lse);
+  HWY_DYNAMIC_DISPATCH(softmax_f64)(block, scores, inverse_sum, lse);
 }
 void causal_softmax_backward(const CausalSoftmaxBackward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(BackwardF32)(args);
+  HWY_DYNAMIC_DISPATCH(backward_f32)(args);
 }
 void causal_softmax_backward(const CausalSoftmaxBackward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(BackwardF64)(args);
+  HWY_DYNAMIC_DISPATCH(backward_f64)(args);
 }
 void scale_rows(const Rows<float>& x, const float* factor) {
-  HWY_DYNAMIC_DISPATCH(ScaleF32)(x, factor);
+  HWY_DYNAMIC_DISPATCH(scale_f32)(x, factor);
 }
 void scale_rows(const Rows<double>& x, const double* factor) {
-  HWY_DYNAMIC_DISPATCH(ScaleF64)(x, factor);
+  HWY_DYNAMIC_DISPATCH(scale_f64)(x, factor);
 }
 void dot_rows(const Rows<const float>& a, const Rows<const float>& b, float* out) {
-  HWY_DYNAMIC_DISPATCH(DotF32)(a, b, out);
+  HWY_DYNAMIC_DISPATCH(dot_f32)(a, b, out);
 }
 void dot_rows(const Rows<const double>& a, const Rows<const double>& b, double* out) {
-  HWY_DYNAMIC_DISPATCH(DotF64)(a, b, out);
+  HWY_DYNAMIC_DISPATCH(dot_f64)(a, b, out);
 }
 
 }  // namespace tern::trainer

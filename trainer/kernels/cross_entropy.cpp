@@ -63,10 +63,10 @@ void all_rows(const CrossEntropy<T>& a) {
   }
 }
 
-void RowsF32(const CrossEntropy<float>& a) {
+void rows_f32(const CrossEntropy<float>& a) {
   all_rows(a);
 }
-void RowsF64(const CrossEntropy<double>& a) {
+void rows_f64(const CrossEntropy<double>& a) {
   all_rows(a);
 }
 
@@ -78,14 +78,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(RowsF32);
-HWY_EXPORT(RowsF64);
+HWY_EXPORT(rows_f32);
+HWY_EXPORT(rows_f64);
 
 void cross_entropy(const CrossEntropy<float>& args) {
-  HWY_DYNAMIC_DISPATCH(RowsF32)(args);
+  HWY_DYNAMIC_DISPATCH(rows_f32)(args);
 }
 void cross_entropy(const CrossEntropy<double>& args) {
-  HWY_DYNAMIC_DISPATCH(RowsF64)(args);
+  HWY_DYNAMIC_DISPATCH(rows_f64)(args);
 }
 
 }  // namespace tern::trainer

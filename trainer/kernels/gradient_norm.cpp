@@ -58,22 +58,22 @@ void multiply_by(T* x, int64_t n, T factor) {
   });
 }
 
-double SquaresF32(const float* x, int64_t n) {
+double squares_f32(const float* x, int64_t n) {
   return squares(x, n);
 }
-double SquaresF64(const double* x, int64_t n) {
+double squares_f64(const double* x, int64_t n) {
   return squares(x, n);
 }
-float DifferencesF32(const float* x, int64_t n) {
+float differences_f32(const float* x, int64_t n) {
   return differences(x, n);
 }
-double DifferencesF64(const double* x, int64_t n) {
+double differences_f64(const double* x, int64_t n) {
   return differences(x, n);
 }
-void MultiplyByF32(float* x, int64_t n, float factor) {
+void multiply_by_f32(float* x, int64_t n, float factor) {
   multiply_by(x, n, factor);
 }
-void MultiplyByF64(double* x, int64_t n, double factor) {
+void multiply_by_f64(double* x, int64_t n, double factor) {
   multiply_by(x, n, factor);
 }
 
@@ -85,32 +85,32 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(SquaresF32);
-HWY_EXPORT(SquaresF64);
-HWY_EXPORT(DifferencesF32);
-HWY_EXPORT(DifferencesF64);
-HWY_EXPORT(MultiplyByF32);
-HWY_EXPORT(MultiplyByF64);
+HWY_EXPORT(squares_f32);
+HWY_EXPORT(squares_f64);
+HWY_EXPORT(differences_f32);
+HWY_EXPORT(differences_f64);
+HWY_EXPORT(multiply_by_f32);
+HWY_EXPORT(multiply_by_f64);
 
 namespace {
 
 double block_squares(const float* x, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(SquaresF32)(x, n);
+  return HWY_DYNAMIC_DISPATCH(squares_f32)(x, n);
 }
 double block_squares(const double* x, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(SquaresF64)(x, n);
+  return HWY_DYNAMIC_DISPATCH(squares_f64)(x, n);
 }
 float block_differences(const float* x, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(DifferencesF32)(x, n);
+  return HWY_DYNAMIC_DISPATCH(differences_f32)(x, n);
 }
 double block_differences(const double* x, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(DifferencesF64)(x, n);
+  return HWY_DYNAMIC_DISPATCH(differences_f64)(x, n);
 }
 void block_scale(float* x, int64_t n, float by) {
-  HWY_DYNAMIC_DISPATCH(MultiplyByF32)(x, n, by);
+  HWY_DYNAMIC_DISPATCH(multiply_by_f32)(x, n, by);
 }
 void block_scale(double* x, int64_t n, double by) {
-  HWY_DYNAMIC_DISPATCH(MultiplyByF64)(x, n, by);
+  HWY_DYNAMIC_DISPATCH(multiply_by_f64)(x, n, by);
 }
 
 }  // namespace

@@ -81,22 +81,22 @@ void again(const RmsNormAgain<T>& a) {
     scale_row(d, a.x.width, a.x.row(row), a.rstd[row], a.weight, a.y.row(row));
 }
 
-void ForwardF32(const RmsNormForward<float>& a) {
+void forward_f32(const RmsNormForward<float>& a) {
   forward(a);
 }
-void ForwardF64(const RmsNormForward<double>& a) {
+void forward_f64(const RmsNormForward<double>& a) {
   forward(a);
 }
-void BackwardF32(const RmsNormBackward<float>& a) {
+void backward_f32(const RmsNormBackward<float>& a) {
   backward(a);
 }
-void BackwardF64(const RmsNormBackward<double>& a) {
+void backward_f64(const RmsNormBackward<double>& a) {
   backward(a);
 }
-void AgainF32(const RmsNormAgain<float>& a) {
+void again_f32(const RmsNormAgain<float>& a) {
   again(a);
 }
-void AgainF64(const RmsNormAgain<double>& a) {
+void again_f64(const RmsNormAgain<double>& a) {
   again(a);
 }
 
@@ -108,30 +108,30 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(ForwardF32);
-HWY_EXPORT(ForwardF64);
-HWY_EXPORT(BackwardF32);
-HWY_EXPORT(BackwardF64);
-HWY_EXPORT(AgainF32);
-HWY_EXPORT(AgainF64);
+HWY_EXPORT(forward_f32);
+HWY_EXPORT(forward_f64);
+HWY_EXPORT(backward_f32);
+HWY_EXPORT(backward_f64);
+HWY_EXPORT(again_f32);
+HWY_EXPORT(again_f64);
 
 void rms_norm_forward(const RmsNormForward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(ForwardF32)(args);
+  HWY_DYNAMIC_DISPATCH(forward_f32)(args);
 }
 void rms_norm_forward(const RmsNormForward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(ForwardF64)(args);
+  HWY_DYNAMIC_DISPATCH(forward_f64)(args);
 }
 void rms_norm_backward(const RmsNormBackward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(BackwardF32)(args);
+  HWY_DYNAMIC_DISPATCH(backward_f32)(args);
 }
 void rms_norm_backward(const RmsNormBackward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(BackwardF64)(args);
+  HWY_DYNAMIC_DISPATCH(backward_f64)(args);
 }
 void rms_norm_again(const RmsNormAgain<float>& args) {
-  HWY_DYNAMIC_DISPATCH(AgainF32)(args);
+  HWY_DYNAMIC_DISPATCH(again_f32)(args);
 }
 void rms_norm_again(const RmsNormAgain<double>& args) {
-  HWY_DYNAMIC_DISPATCH(AgainF64)(args);
+  HWY_DYNAMIC_DISPATCH(again_f64)(args);
 }
 
 }  // namespace tern::trainer

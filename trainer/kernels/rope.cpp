@@ -36,10 +36,10 @@ void turn(const Rotation<T>& r) {
   }
 }
 
-void TurnF32(const Rotation<float>& r) {
+void turn_f32(const Rotation<float>& r) {
   turn(r);
 }
-void TurnF64(const Rotation<double>& r) {
+void turn_f64(const Rotation<double>& r) {
   turn(r);
 }
 
@@ -51,14 +51,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(TurnF32);
-HWY_EXPORT(TurnF64);
+HWY_EXPORT(turn_f32);
+HWY_EXPORT(turn_f64);
 
 void rotate(const Rotation<float>& rotation) {
-  HWY_DYNAMIC_DISPATCH(TurnF32)(rotation);
+  HWY_DYNAMIC_DISPATCH(turn_f32)(rotation);
 }
 void rotate(const Rotation<double>& rotation) {
-  HWY_DYNAMIC_DISPATCH(TurnF64)(rotation);
+  HWY_DYNAMIC_DISPATCH(turn_f64)(rotation);
 }
 
 }  // namespace tern::trainer

@@ -60,16 +60,16 @@ void backward(const SwigluBackward<T>& a) {
   }
 }
 
-void ForwardF32(const SwigluForward<float>& a) {
+void forward_f32(const SwigluForward<float>& a) {
   forward(a);
 }
-void ForwardF64(const SwigluForward<double>& a) {
+void forward_f64(const SwigluForward<double>& a) {
   forward(a);
 }
-void BackwardF32(const SwigluBackward<float>& a) {
+void backward_f32(const SwigluBackward<float>& a) {
   backward(a);
 }
-void BackwardF64(const SwigluBackward<double>& a) {
+void backward_f64(const SwigluBackward<double>& a) {
   backward(a);
 }
 
@@ -81,22 +81,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(ForwardF32);
-HWY_EXPORT(ForwardF64);
-HWY_EXPORT(BackwardF32);
-HWY_EXPORT(BackwardF64);
+HWY_EXPORT(forward_f32);
+HWY_EXPORT(forward_f64);
+HWY_EXPORT(backward_f32);
+HWY_EXPORT(backward_f64);
 
 void swiglu_forward(const SwigluForward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(ForwardF32)(args);
+  HWY_DYNAMIC_DISPATCH(forward_f32)(args);
 }
 void swiglu_forward(const SwigluForward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(ForwardF64)(args);
+  HWY_DYNAMIC_DISPATCH(forward_f64)(args);
 }
 void swiglu_backward(const SwigluBackward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(BackwardF32)(args);
+  HWY_DYNAMIC_DISPATCH(backward_f32)(args);
 }
 void swiglu_backward(const SwigluBackward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(BackwardF64)(args);
+  HWY_DYNAMIC_DISPATCH(backward_f64)(args);
 }
 
 }  // namespace tern::trainer
