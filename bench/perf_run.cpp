@@ -106,6 +106,7 @@ std::vector<std::string> changed_settings(const Config& config) {
 Result<std::vector<Dtype>> dtypes_of(const PerfOptions& o) {
   std::vector<Dtype> dtypes;
   if (o.datatype == "all") {
+    dtypes.reserve(kDtypes.size());
     for (const DtypeInfo& row : kDtypes) dtypes.push_back(row.dtype);
     return dtypes;
   }
@@ -118,6 +119,7 @@ Result<std::vector<Op>> ops_of(const PerfOptions& o, const PerfCollective& colle
   std::vector<Op> ops;
   if (!collective.reduces) return std::vector<Op>{Op::kSum};
   if (o.op == "all") {
+    ops.reserve(kOpNames.size());
     for (size_t i = 0; i < kOpNames.size(); ++i) ops.push_back(static_cast<Op>(i));
     return ops;
   }
