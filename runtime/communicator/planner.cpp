@@ -1,6 +1,5 @@
 #include "runtime/communicator/planner.h"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -17,16 +16,8 @@ size_t size_class(size_t n_bytes) {
   return n_bytes >> (n_bits - 3) << (n_bits - 3);
 }
 
-// A segment's encoded share should be a hundred times its 32-byte header, or compression is lost again in headers.
-const Candidate& first_worth_its_header(const std::vector<Candidate>& candidates, double wire_ratio) {
-  constexpr double kLeastWireBytes = 100 * sizeof(WireHeader);
-  for (const Candidate& candidate : candidates) {
-    if (candidate.segment_bytes == 0 || static_cast<double>(candidate.segment_bytes) * wire_ratio >= kLeastWireBytes) {
-      return candidate;
-    }
-  }
-  return candidates.front();
-}
+// A segment's encoded share should be a hundred times its header, or compression is lost again in headers.
+constexpr double kLeastWireBytes = 100 * sizeof(WireHeader);
 
 }  // namespace
 
@@ -69,9 +60,9 @@ Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
   if (encoded) {
     model.wire_ratio =
         info(shape.codec.id).bits_per_element(shape.codec) / (8 * static_cast<double>(shape.elt));
+    query.least_segment = static_cast<size_t>(kLeastWireBytes / model.wire_ratio);
   }
-  TERN_ASSIGN(const std::vector<Candidate> candidates, rank_candidates(query, model));
-  const Candidate& best = encoded ? first_worth_its_header(candidates, model.wire_ratio) : candidates.front();
+  TERN_ASSIGN(const Candidate best, fastest_candidate(query, model));
   TERN_ASSIGN(const Program* ready, program(query, *best.algorithm));
   Decision decision;
   decision.program = ready;

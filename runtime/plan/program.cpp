@@ -150,4 +150,27 @@ CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, 
   return Compiler(plans, shape, model).run();
 }
 
+double busiest_seconds(const CompiledPlans& compiled, const CostModel& model) {
+  const size_t p = compiled.programs.size();
+  std::vector<double> send_port(p, 0);
+  std::vector<double> recv_port(p, 0);
+  std::vector<double> node(p, 0);
+  for (const Message& message : compiled.messages) {
+    send_port[static_cast<size_t>(message.from)] += message.transfer;
+    recv_port[static_cast<size_t>(message.to)] += message.transfer;
+  }
+  double busiest = 0;
+  for (size_t r = 0; r < p; ++r) {
+    double core = 0;
+    for (const Op& op : compiled.programs[r].ops) core += op.cpu;
+    busiest = std::max({busiest, send_port[r], recv_port[r], core});
+    if (!model.node_of) continue;
+    const auto n = static_cast<size_t>(model.node_of(static_cast<int>(r)));
+    if (n >= node.size()) node.resize(n + 1, 0);
+    node[n] += core;
+    busiest = std::max(busiest, node[n] / std::max(1, model.cores_per_node));
+  }
+  return busiest;
+}
+
 }  // namespace tern::simulation

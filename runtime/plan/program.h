@@ -42,4 +42,7 @@ struct CompiledPlans {
 /// plans: verified (a receive without a send is a failed check). Cost: O(steps + ranks^2).
 CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
 
+/// Seconds per segment that the busiest rank's ports or core, or the busiest node's cores, have to work.
+double busiest_seconds(const CompiledPlans& compiled, const CostModel& model);
+
 }  // namespace tern::simulation

@@ -11,10 +11,11 @@ namespace {
 constexpr double kWorthAChange = 0.99;  // of the time of the choice made for smaller sizes
 
 // The segment sizes that cut this plan's chunks differently, and not into more than kMaxSegments.
-std::vector<size_t> distinct_segments(const Plan& plan, size_t n_bytes) {
+std::vector<size_t> distinct_segments(const Plan& plan, size_t n_bytes, size_t least) {
   std::vector<size_t> sizes;
   std::vector<size_t> counts;
   for (const size_t size : kSegmentSizes) {
+    if (size > 0 && size < least) continue;
     const size_t n = n_segments(plan, {n_bytes, size});
     if (n > kMaxSegments || std::find(counts.begin(), counts.end(), n) != counts.end()) continue;
     sizes.push_back(size);
@@ -23,23 +24,52 @@ std::vector<size_t> distinct_segments(const Plan& plan, size_t n_bytes) {
   return sizes;
 }
 
-Status add_candidates(const CandidateQuery& query, const AlgorithmChoice& choice, const CostModel& model,
-                      std::vector<Candidate>& candidates) {
-  TERN_ASSIGN(const std::vector<Plan> plans, make_plans(query, *choice.algorithm));
+// What can be run: plans of algorithms, each with the segment sizes to try.
+struct Option {
+  const Algorithm* algorithm;
+  std::vector<Plan> plans;
+  std::vector<size_t> segments;
+};
+
+Status add_option(const CandidateQuery& query, const AlgorithmChoice& choice, std::vector<Option>& options) {
+  TERN_ASSIGN(std::vector<Plan> plans, make_plans(query, *choice.algorithm));
   std::vector<size_t> segments;
   if (choice.segment_bytes)
     segments.push_back(*choice.segment_bytes);
   else
-    segments = distinct_segments(plans.front(), query.n_bytes);
-  for (const size_t segment : segments) {
-    const RunShape shape{query.n_bytes, segment, query.elt};
-    candidates.push_back({choice.algorithm, segment, simulate(plans, shape, model)});
-  }
+    segments = distinct_segments(plans.front(), query.n_bytes, query.least_segment);
+  options.push_back({choice.algorithm, std::move(plans), std::move(segments)});
   return {};
 }
 
 bool can_run(const CandidateQuery& query, const Algorithm& algorithm) {
   return algorithm.supports(query.collective, query.n_ranks) && (!query.encoded || algorithm.can_encode);
+}
+
+Result<std::vector<Option>> options_of(const CandidateQuery& query) {
+  std::vector<Option> options;
+  if (query.encoded && query.collective == Collective::kBarrier)
+    return error(Code::kUnsupported, "a barrier moves no data that could be encoded");
+  if (!query.only.empty()) {
+    TERN_ASSIGN(const AlgorithmChoice choice, parse_algorithm_choice(query.only));
+    TERN_TRY(add_option(query, choice, options));
+    return options;
+  }
+  for (const Algorithm& algorithm : algorithms())
+    if (can_run(query, algorithm)) TERN_TRY(add_option(query, {&algorithm, {}}, options));
+  if (options.empty())
+    return error(Code::kUnsupported, "no algorithm has {}{} for {} ranks", query.encoded ? "encoded " : "",
+                 name(query.collective), query.n_ranks);
+  return options;
+}
+
+RunShape shape_of(const CandidateQuery& query, size_t segment) {
+  return {query.n_bytes, segment, query.elt};
+}
+
+bool is_better(const Candidate& a, const Candidate& b) {
+  if (a.prediction.seconds != b.prediction.seconds) return a.prediction.seconds < b.prediction.seconds;
+  return a.prediction.n_messages < b.prediction.n_messages;
 }
 
 const Candidate* find(std::span<const Candidate> candidates, const AlgorithmChoice& choice) {
@@ -73,24 +103,43 @@ Result<std::vector<Plan>> make_plans(const CandidateQuery& query, const Algorith
 }
 
 Result<std::vector<Candidate>> rank_candidates(const CandidateQuery& query, const CostModel& model) {
+  TERN_ASSIGN(const std::vector<Option> options, options_of(query));
   std::vector<Candidate> candidates;
-  if (!query.only.empty()) {
-    TERN_ASSIGN(const AlgorithmChoice choice, parse_algorithm_choice(query.only));
-    TERN_TRY(add_candidates(query, choice, model, candidates));
-  } else {
-    if (query.encoded && query.collective == Collective::kBarrier)
-      return error(Code::kUnsupported, "a barrier moves no data that could be encoded");
-    for (const Algorithm& algorithm : algorithms())
-      if (can_run(query, algorithm)) TERN_TRY(add_candidates(query, {&algorithm, {}}, model, candidates));
-  }
-  if (candidates.empty())
-    return error(Code::kUnsupported, "no algorithm has {}{} for {} ranks", query.encoded ? "encoded " : "",
-                 name(query.collective), query.n_ranks);
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.prediction.seconds != b.prediction.seconds) return a.prediction.seconds < b.prediction.seconds;
-    return a.prediction.n_messages < b.prediction.n_messages;
-  });
+  for (const Option& option : options)
+    for (const size_t segment : option.segments)
+      candidates.push_back(
+          {option.algorithm, segment, simulate(option.plans, shape_of(query, segment), model)});
+  std::stable_sort(candidates.begin(), candidates.end(), is_better);
   return candidates;
+}
+
+Result<Candidate> fastest_candidate(const CandidateQuery& query, const CostModel& model) {
+  TERN_ASSIGN(const std::vector<Option> options, options_of(query));
+  struct Try {
+    const Option* option;
+    size_t segment;
+    double least;  // s
+    size_t idx;    // in rank_candidates()' order of equals
+  };
+  std::vector<Try> tries;
+  for (const Option& option : options)
+    for (const size_t segment : option.segments)
+      tries.push_back(
+          {&option, segment, least_seconds(option.plans, shape_of(query, segment), model), tries.size()});
+  std::stable_sort(tries.begin(), tries.end(), [](const Try& a, const Try& b) { return a.least < b.least; });
+  Candidate best;
+  size_t best_idx = 0;
+  for (const Try& t : tries) {
+    if (best.algorithm != nullptr && t.least > best.prediction.seconds) break;
+    const Candidate next{t.option->algorithm, t.segment,
+                         simulate(t.option->plans, shape_of(query, t.segment), model)};
+    const bool is_first = best.algorithm == nullptr;
+    if (is_first || is_better(next, best) || (!is_better(best, next) && t.idx < best_idx)) {
+      best = next;
+      best_idx = t.idx;
+    }
+  }
+  return best;
 }
 
 Result<AlgorithmRules> decisions(CandidateQuery query, const CostModel& model, size_t max_bytes) {

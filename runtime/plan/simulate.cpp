@@ -336,4 +336,11 @@ Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const Co
   return prediction;
 }
 
+double least_seconds(std::span<const Plan> plans, const RunShape& shape, const CostModel& model) {
+  constexpr double kRounding = 1 - 1e-9;  // the event loop adds the same numbers up in another order
+  const simulation::CompiledPlans compiled = simulation::compile_plans(plans, shape, model);
+  return kRounding * simulation::busiest_seconds(compiled, model) *
+         static_cast<double>(n_segments(plans[0], shape));
+}
+
 }  // namespace tern

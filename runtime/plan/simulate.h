@@ -65,4 +65,8 @@ struct Prediction {
 /// Cost:   O(steps x segments x log ranks), where segments beyond twice the rounds + 48 cost nothing.
 Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
 
+/// Seconds below which simulate() cannot predict: what the busiest port or core has to do, without any
+/// waiting. Cost: O(steps).
+double least_seconds(std::span<const Plan> plans, const RunShape& shape, const CostModel& model);
+
 }  // namespace tern

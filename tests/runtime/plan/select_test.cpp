@@ -65,6 +65,27 @@ TEST(Select, SortsByPredictedTimeAndTriesEverySegmentSizeOnce) {
   EXPECT_FALSE(seen.contains({"ring", 4 << 20}));  // a chunk of 4 MiB is not cut by it
 }
 
+TEST(Select, FindsTheFastestWithoutTryingAll) {
+  CostModel crowded = shared_memory(2);
+  crowded.cache_bytes = 256 << 10;
+  crowded.far = 1.5;
+  for (const CostModel& model : {network(20e-6, 1e-9), network(1e-6, 0.1e-9), shared_memory(16), crowded}) {
+    for (const int p : {1, 2, 3, 4, 7, 16}) {
+      for (int c = 0; c < kNumCollectives; ++c) {
+        for (const size_t n_bytes : {0, 4, 4096, 100000, 1 << 20, 16 << 20}) {
+          const CandidateQuery query{static_cast<Collective>(c), p, 0, n_bytes};
+          SCOPED_TRACE(fmt::format("{}, p = {}, {} bytes", name(query.collective), p, n_bytes));
+          const Candidate all = rank_candidates(query, model)->front();
+          const Candidate one = *fastest_candidate(query, model);
+          EXPECT_EQ(one.algorithm->name, all.algorithm->name);
+          EXPECT_EQ(one.segment_bytes, all.segment_bytes);
+          EXPECT_EQ(one.prediction.seconds, all.prediction.seconds);
+        }
+      }
+    }
+  }
+}
+
 TEST(Select, OffersOnlyEncodableAlgorithmsToEncodedCallsAndPredictsFewerBytes) {
   CostModel model = network(5e-6, 1e-9);
   model.wire_ratio = 0.25;
@@ -102,6 +123,16 @@ TEST(Select, TriesOnlyWhatIsAskedForAndRefusesWhatThatCannotDo) {
   CandidateQuery barrier{Collective::kBarrier, 4};
   barrier.encoded = true;
   EXPECT_EQ(rank_candidates(barrier, model).error().code, Code::kUnsupported);
+}
+
+TEST(Select, TriesNoSegmentsSmallerThanTheLeastExceptWhatIsAskedFor) {
+  CandidateQuery query{Collective::kAllReduce, 4, 0, 64 << 20};
+  query.least_segment = 300000;
+  const auto candidates = *rank_candidates(query, network(5e-6, 1e-9));
+  for (const Candidate& c : candidates) EXPECT_TRUE(c.segment_bytes == 0 || c.segment_bytes >= 1 << 20);
+  EXPECT_GT(candidates.size(), 5u);
+  query.only = "ring@64k";
+  EXPECT_EQ(rank_candidates(query, network(5e-6, 1e-9))->size(), 1u);
 }
 
 TEST(Select, DoesNotCutPlansWhoseRunsOfChunksBelongToRanks) {

@@ -196,6 +196,21 @@ TEST(Simulate, TakesNoLessTimeForMoreBytes) {
   }
 }
 
+TEST(Simulate, NeverPredictsLessThanTheBusiestPortOrCoreNeeds) {
+  for (const CostModel& model : {network(), shared_memory(2), shared_memory(64)}) {
+    for_each_pair(6, [&](const Algorithm& algorithm, Collective collective) {
+      SCOPED_TRACE(label(algorithm, collective, 6));
+      const auto plans = plans_of(algorithm, collective, 6);
+      for (const size_t segment : {0, 1 << 16}) {
+        const RunShape shape{1 << 22, segment};
+        EXPECT_LE(least_seconds(plans, shape, model), simulate(plans, shape, model).seconds);
+      }
+    });
+  }
+  const auto ring = plans_of("ring", Collective::kAllGather, 6);  // never waits
+  expect_close(least_seconds(ring, {6 << 20, 0}, network()), simulate(ring, {6 << 20, 0}, network()).seconds);
+}
+
 TEST(Simulate, IsTheSameFromRunToRun) {
   const auto plans = plans_of("halving_doubling", Collective::kAllReduce, 11);
   const auto run = [&] { return simulate(plans, {1 << 22, 1 << 16}, shared_memory(3)).seconds; };
