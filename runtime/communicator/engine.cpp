@@ -127,12 +127,12 @@ Result<CodecSpec> Engine::codec_for(const Job& job) const {
   return *job.options.codec;
 }
 
-Status Engine::check(const Job& job) const {
+Result<CodecSpec> Engine::check(const Job& job) const {
   if (job.count > 0 && job.count > SIZE_MAX / size_of(job.out.dtype)) {
     return error(Code::kInvalidArgument, "{} elements of {} bytes overflow the address space", job.count,
                  size_of(job.out.dtype));
   }
-  return codec_for(job).status();
+  return codec_for(job);
 }
 
 Status Engine::execute(const Job& job, CallReport& report) {
@@ -141,17 +141,17 @@ Status Engine::execute(const Job& job, CallReport& report) {
                  "the communicator failed earlier and accepts only destruction: " + failed_->message,
                  failed_->rank};
   }
-  TERN_TRY(check(job));
-  TERN_ASSIGN(const CodecSpec codec, codec_for(job));
+  TERN_ASSIGN(const CodecSpec codec, check(job));
   TERN_ASSIGN(const Decision* decision, planner_.decide({.collective = job.collective,
                                                          .n_bytes = job.count * size_of(job.out.dtype),
                                                          .elt = size_of(job.out.dtype),
                                                          .root = job.root,
                                                          .codec = codec,
                                                          .algorithm = job.options.algorithm}));
-  const Call call = make_call(job, *decision, codec);
-  CallCounters counters;
   const auto begun = Clock::now();
+  Call call = make_call(job, *decision, codec);
+  call.deadline = Deadline(begun + std::chrono::duration_cast<Clock::duration>(call.timeout));
+  CallCounters counters;
   if (Status status = executor_.run(call, counters); !status.ok()) {
     failed_ = status.error();
     world_.store->fail(*failed_);

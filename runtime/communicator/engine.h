@@ -42,7 +42,7 @@ class Engine {
 
   // Everything below run() and the progress thread; holds execution_.
   Status execute(const Job& job, CallReport& report);
-  Status check(const Job& job) const;
+  Result<CodecSpec> check(const Job& job) const;  ///< and the codec that the call is to use
   Result<CodecSpec> codec_for(const Job& job) const;
   Call make_call(const Job& job, const Decision& decision, CodecSpec codec);
   void progress();

@@ -26,7 +26,7 @@ class Executor::Run {
         envelope_(pack(call.signature)),
         elt_(size_of(call.signature.dtype)),
         codec_(info(call.signature.codec.id)),
-        deadline_(Deadline::after(call.timeout)),
+        deadline_(call.deadline),
         layout_(signature_.collective, program_.plan.n_chunks, signature_.count,
                 {.segment = program_.cuts ? call.segment : 0,
                  .grain = program_.plan.encoded ? codec_.block : 64 / elt_}) {}
@@ -375,7 +375,7 @@ class Executor::Run {
   const Envelope envelope_;
   const size_t elt_;
   const CodecInfo& codec_;
-  const Deadline deadline_;
+  const Deadline& deadline_;
   const Layout layout_;
   size_t slot_ = 0;
   size_t depth_ = 1;
