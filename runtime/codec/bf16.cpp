@@ -1,4 +1,4 @@
-// bf16: every element rounded to the nearest bf16. fp32's range, 8 bits of precision, no scale. Format: kernels/bf16.h.
+// bf16: every element rounded to the nearest bf16. The range of fp32, 8 bits of precision, no scale.
 #include "kernels/bf16.h"
 
 #include "runtime/base/dtype.h"
