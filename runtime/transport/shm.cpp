@@ -35,10 +35,15 @@ struct Offer {
   SharedFile region;  ///< of the lowest member
 };
 
-Result<SharedFile> describe(int fd) {
+std::string path_of(std::string_view process, int fd) {
+  return fmt::format("/proc/{}/fd/{}", process, fd);
+}
+
+Result<SharedFile> describe(const std::string& path, int fd) {
   struct stat s {};
-  if (::fstat(fd, &s) != 0)
-    return error(Code::kIo, "fstat of a shared file failed: {}", std::system_category().message(errno));
+  if (::stat(path.c_str(), &s) != 0) {
+    return error(Code::kIo, "cannot look at {}: {}", path, std::system_category().message(errno));
+  }
   return SharedFile{fd, s.st_dev, s.st_ino, static_cast<uint64_t>(s.st_size)};
 }
 
@@ -76,14 +81,15 @@ Result<Mapping> map(int fd, size_t n_bytes, int protection) {
 }
 
 Result<Mapping> map_file_of(int64_t pid, const SharedFile& file, int protection) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", pid, file.fd);
-  const bool writes = (protection & PROT_WRITE) != 0;
-  const Fd fd(::open(path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC));
-  if (!fd) return error(Code::kIo, "cannot open {}: {}", path, std::system_category().message(errno));
-  TERN_ASSIGN(const SharedFile found, describe(fd.get()));
+  const std::string path = path_of(std::to_string(pid), file.fd);
+  // Looked at before it is opened: a stranger's file may be one whose opening blocks or has effects.
+  TERN_ASSIGN(const SharedFile found, describe(path, file.fd));
   if (found.device != file.device || found.inode != file.inode || found.n_bytes != file.n_bytes) {
     return error(Code::kIo, "{} is another file than the one offered", path);
   }
+  const bool writes = (protection & PROT_WRITE) != 0;
+  const Fd fd(::open(path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC));
+  if (!fd) return error(Code::kIo, "cannot open {}: {}", path, std::system_category().message(errno));
   return map(fd.get(), file.n_bytes, protection);
 }
 
@@ -124,9 +130,9 @@ Status attach(const World& world, std::span<const Offer> offers, mailbox::Connec
 
 Result<std::vector<Offer>> exchange_offers(const Members& members, const Fd& region_file) {
   Offer mine{.pid = ::getpid(), .heap = {}, .region = {}};
-  TERN_ASSIGN(mine.heap, describe(members.world.heap->fd()));
+  TERN_ASSIGN(mine.heap, describe(path_of("self", members.world.heap->fd()), members.world.heap->fd()));
   if (region_file) {
-    TERN_ASSIGN(mine.region, describe(region_file.get()));
+    TERN_ASSIGN(mine.region, describe(path_of("self", region_file.get()), region_file.get()));
   }
   TERN_ASSIGN(const std::vector<std::string> texts, exchange(members, "offer", to_text(mine)));
   std::vector<Offer> offers;

@@ -55,7 +55,7 @@ inline bool holds(const RecvRequest& r, size_t n, size_t seed) {
 struct Connect {
   std::string_view name;
   Result<std::unique_ptr<Transport>> (*connect)(const World&, std::span<const int>, std::string_view);
-  void PrintTo(std::ostream* os) const { *os << name; }
+  friend void PrintTo(const Connect& row, std::ostream* os) { *os << row.name; }
 };
 
 /// Ranks of one process, all their transports in the hands of the test.

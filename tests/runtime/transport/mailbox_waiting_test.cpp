@@ -68,6 +68,21 @@ TEST_P(MailboxWaitingTest, SleepReturnsAtOnceWhenSomethingCameAfterArm) {
   at(1).sleep(token, std::chrono::microseconds(1));
 }
 
+TEST_P(MailboxWaitingTest, ReleasingAViewWakesItsSender) {
+  connect(2);
+  constexpr size_t kBytes = 8000;
+  auto send = send_request(1, heap_memory(0, kBytes), kBytes);
+  auto recv = recv_request(0, nullptr, kBytes);
+  at(0).send(send);
+  at(1).recv(recv);
+  ASSERT_EQ(at(1).poll(recv), Poll::kDone);
+  const uint64_t token = at(0).arm();
+  EXPECT_EQ(at(0).poll(send), Poll::kPending);
+  at(1).release(recv);
+  at(0).sleep(token, std::chrono::hours(1));
+  EXPECT_EQ(at(0).poll(send), Poll::kDone);
+}
+
 // A lost wake-up would hang: nothing else ends the sleeps.
 TEST_P(MailboxWaitingTest, NoWakeUpIsLostWhenBothEndsOnlyEverSleep) {
   connect(2);

@@ -157,14 +157,17 @@ TEST(Shm, DomainNamesTheHostAndTheProcessNamespace) {
   EXPECT_NE(domain, shm_domain(worlds[1], &why_not));
 }
 
-/// Changes what one rank offers, as if the others looked it up in another process namespace.
+/// Changes a field of what rank 1 offers, as if the others looked it up in another process namespace.
 class MisleadingStore final : public Store {
  public:
-  explicit MisleadingStore(std::shared_ptr<Store> inner) : inner_(std::move(inner)) {}
+  MisleadingStore(std::shared_ptr<Store> inner, size_t field, std::string value)
+      : inner_(std::move(inner)), field_(field), value_(std::move(value)) {}
   Status set(std::string_view key, std::string_view value) override {
     if (key != "test/offer/1") return inner_->set(key, value);
     std::string changed(value);
-    changed.replace(0, changed.find(' '), std::to_string(::getppid()));
+    size_t begin = 0;
+    for (size_t i = 0; i < field_; ++i) begin = changed.find(' ', begin) + 1;
+    changed.replace(begin, changed.find(' ', begin) - begin, value_);
     return inner_->set(key, changed);
   }
   Result<std::string> get(std::string_view key, Deadline deadline) override {
@@ -177,20 +180,45 @@ class MisleadingStore final : public Store {
 
  private:
   std::shared_ptr<Store> inner_;
+  size_t field_;
+  std::string value_;
 };
 
 TEST(Shm, WhenOneRankCannotMapAnothersMemoryAllRanksSayWhoAndWhy) {
-  auto worlds = worlds_over(std::make_shared<MisleadingStore>(SharedStore::create()), 3);
+  struct Case {
+    size_t field;
+    std::string value;
+    std::string_view why;
+  };
+  // A process that is not there; a file that is there, but is another one.
+  for (const Case& c : {Case{0, "2147483647", "cannot look at /proc/2147483647/fd/"},
+                        Case{1, "0", "/fd/0 is another file than the one offered"}}) {
+    auto worlds = worlds_over(std::make_shared<MisleadingStore>(SharedStore::create(), c.field, c.value), 3);
+    std::vector<std::thread> threads;
+    threads.reserve(worlds.size());
+    for (World& world : worlds) {
+      threads.emplace_back([&] {
+        const auto made = connect_shm(world, std::vector<int>{0, 1, 2}, "test");
+        ASSERT_FALSE(made.ok());
+        EXPECT_EQ(made.error().code, Code::kUnsupported);
+        EXPECT_EQ(made.error().rank, 0);
+        EXPECT_THAT(made.error().message, HasSubstr("rank 0 cannot share memory"));
+        EXPECT_THAT(made.error().message, HasSubstr(c.why));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(Shm, AnOfferThatCannotBeReadIsAnError) {
+  auto worlds = worlds_over(std::make_shared<MisleadingStore>(SharedStore::create(), 3, "inode"), 2);
   std::vector<std::thread> threads;
   threads.reserve(worlds.size());
   for (World& world : worlds) {
-    threads.emplace_back([&world] {
-      const auto made = connect_shm(world, std::vector<int>{0, 1, 2}, "test");
+    threads.emplace_back([&] {
+      const auto made = connect_shm(world, std::vector<int>{0, 1}, "test");
       ASSERT_FALSE(made.ok());
-      EXPECT_EQ(made.error().code, Code::kUnsupported);
-      EXPECT_EQ(made.error().rank, 0);
-      EXPECT_THAT(made.error().message, HasSubstr("rank 0 cannot share memory"));
-      EXPECT_THAT(made.error().message, HasSubstr("/proc/"));
+      EXPECT_EQ(made.error().code, Code::kCorrupt);
     });
   }
   for (std::thread& thread : threads) thread.join();
