@@ -1,4 +1,5 @@
-// How bytes get from rank to rank: ordered messages per pair of ranks, with views instead of copies where memory is shared.
+// How bytes get from rank to rank: ordered messages per pair of ranks, with views instead of copies where
+// memory is shared.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@ enum class Poll : uint8_t {
   kFailed,  ///< Transport::failure() says why
 };
 
-/// A send under way. The caller owns it and keeps it in place until poll() says done; `data` is the transport's until then.
+/// A send under way. The caller owns it and keeps it in place until poll() says done; `data` is the
+/// transport's until then.
 struct SendRequest {
   int peer = -1;
   const void* data = nullptr;
@@ -35,21 +37,23 @@ struct SendRequest {
   std::array<uint64_t, 6> state = {};  ///< the transport's own
 };
 
-/// A receive under way. When done, `data` points at the payload: at `into`, or at memory the transport or the sender owns
-/// (a view), valid until release().
+/// A receive under way. When done, `data` points at the payload: at `into`, or at memory the transport or the
+/// sender owns (a view), valid until release().
 struct RecvRequest {
   int peer = -1;
-  void* into = nullptr;  ///< where to put the payload if the transport must put it somewhere; capacity n_bytes
-  /// The size expected. A message of another size is dropped: the request is done with `data` null and the message's
-  /// size here, and the caller compares envelopes to say who called what.
+  /// Where to put the payload if the transport must put it somewhere; capacity n_bytes. May be null only
+  /// where the payload is sure to come as a view: at most 64 KiB between ranks that share memory.
+  void* into = nullptr;
+  /// The size expected. A message of another size is dropped: the request is done with `data` null and the
+  /// message's size here, and the caller compares envelopes to say who called what.
   size_t n_bytes = 0;
   const void* data = nullptr;
-  Envelope envelope;     ///< the sender's, when done
+  Envelope envelope;  ///< the sender's, when done
   std::array<uint64_t, 6> state = {};
 };
 
-/// Connected ranks of one communicator. Messages from one rank to another arrive in the order sent; receives match in
-/// the order posted. Zero-byte messages are messages.
+/// Connected ranks of one communicator. Messages from one rank to another arrive in the order sent; receives
+/// match in the order posted. Zero-byte messages are messages.
 ///
 /// Threads: one thread at a time, except abort() (any thread).
 /// Failures: a lost peer or an abort makes every poll() return kFailed from then on;
@@ -61,8 +65,8 @@ class Transport {
   /// True when a send from this memory is read in place by the peer (no copy on the sender's side).
   virtual bool shares(const void* data, size_t n_bytes) const = 0;
 
-  /// True when `into` may be written as soon as recv() was called; false when nothing is written before poll() says done
-  /// (a view is given, or the copy is made by poll()).
+  /// True when `into` may be written as soon as recv() was called; false when nothing is written before
+  /// poll() says done (a view is given, or the copy is made by poll()).
   virtual bool writes_on_arrival() const = 0;
 
   /// Starts a send; the transport copies small payloads at once (then the first poll() says done).
@@ -91,17 +95,18 @@ struct TransportInfo {
   std::string_view summary;
   /// "" when it cannot be used in this process (the reason in *why_not).
   std::string (*domain)(const World& world, std::string* why_not);
-  /// Connects the ranks `members` (world ranks, ascending, with this rank among them) under a key of its own in the
-  /// store. Request::peer is a world rank. Collective over the members.
-  Result<std::unique_ptr<Transport>> (*connect)(const World& world, std::span<const int> members, std::string_view key);
+  /// Connects the ranks `members` (world ranks, ascending, with this rank among them) under a key of its own
+  /// in the store. Request::peer is a world rank. Collective over the members.
+  Result<std::unique_ptr<Transport>> (*connect)(const World& world, std::span<const int> members,
+                                                std::string_view key);
 };
 
 std::span<const TransportInfo> transports();
 Result<const TransportInfo*> find_transport(std::string_view name);
 
-/// Connects all ranks of the world: by the one transport that config names, or (auto) shared memory inside hosts and UCX
-/// between them, behind one Transport. Wrapped in `faulty` when TERN_FAULTS is set.
-/// key: unique per communicator. Errors: kUnsupported saying which transport cannot be used and why; kTimeout, kPeerLost.
+/// Connects all ranks of the world: by the one transport that config names, or (auto) shared memory inside
+/// hosts and UCX between them, behind one Transport. Wrapped in `faulty` when TERN_FAULTS is set. key: unique
+/// per communicator. Errors: kUnsupported saying which transport cannot be used and why; kTimeout, kPeerLost.
 Result<std::unique_ptr<Transport>> connect(const World& world, std::string_view key);
 
 }  // namespace tern
