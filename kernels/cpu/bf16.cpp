@@ -1,5 +1,6 @@
 #include "kernels/bf16.h"
 
+#include "kernels/cpu/prefetch.h"
 #include "kernels/scalar.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -32,6 +33,7 @@ bool encode_bf16(std::span<const float> in, std::byte* out) {
   auto largest = hn::Zero(di);
   size_t i = 0;
   for (; i + n_lanes <= in.size(); i += n_lanes) {
+    prefetch_ahead(in.data() + i);
     const auto v = hn::LoadU(d, in.data() + i);
     largest = hn::Max(largest, hn::BitCast(di, hn::Abs(v)));  // as integers, so that NaN is the largest
     store_elements(v, d, reinterpret_cast<Bfloat16*>(out + i * sizeof(Bfloat16)));
@@ -47,6 +49,7 @@ HWY_INLINE void decode(const std::byte* in, std::span<float> out) {
   const size_t n_lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + n_lanes <= out.size(); i += n_lanes) {
+    if constexpr (kAccumulate) prefetch_ahead(out.data() + i);
     const auto v = load_elements(d, reinterpret_cast<const Bfloat16*>(in + i * sizeof(Bfloat16)));
     hn::StoreU(kAccumulate ? hn::Add(hn::LoadU(d, out.data() + i), v) : v, d, out.data() + i);
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/prefetch.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/convert.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -44,6 +46,8 @@ uint32_t max_magnitude(const float* in, size_t n) {
   auto max1 = hn::Zero(di);
   size_t i = 0;
   for (; i + 2 * n_lanes <= n; i += 2 * n_lanes) {
+    prefetch_ahead(in + i);
+    prefetch_ahead(in + i + n_lanes);
     max0 = hn::Max(max0, magnitude(i));
     max1 = hn::Max(max1, magnitude(i + n_lanes));
   }

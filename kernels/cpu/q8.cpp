@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/block_scale.h"
+#include "kernels/cpu/prefetch.h"
 #include "kernels/scalar.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,8 +27,10 @@ HWY_INLINE uint32_t load_block(const float* in, const float* residual, float* HW
   const I i32;
   auto absmax = hn::Zero(i32);
   for (size_t i = 0; i < kQ8Block; i += hn::Lanes(f)) {
+    prefetch_ahead(in + i);
     auto v = hn::LoadU(f, in + i);
     if constexpr (kResidual) {
+      prefetch_ahead(residual + i);
       v = hn::Add(v, hn::LoadU(f, residual + i));
       hn::Store(v, f, sum + i);
     }
@@ -94,6 +97,7 @@ HWY_INLINE void decode_blocks(Q8View in, float* out, size_t n_blocks) {
     std::memcpy(&scale, in.scales + b * sizeof(scale), sizeof(scale));
     const auto step = hn::Set(f, to_float(scale));
     for (size_t i = b * kQ8Block; i < (b + 1) * kQ8Block; i += hn::Lanes(f)) {
+      if constexpr (kAccumulate) prefetch_ahead(out + i);
       const auto code = hn::LoadU(i8, reinterpret_cast<const int8_t*>(in.codes + i));
       const auto value = hn::Mul(hn::ConvertTo(f, hn::PromoteTo(i32, code)), step);
       hn::StoreU(kAccumulate ? hn::Add(hn::LoadU(f, out + i), value) : value, f, out + i);

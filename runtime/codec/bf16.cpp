@@ -7,14 +7,22 @@
 namespace tern {
 namespace {
 
-double bits_per_element(const CodecSpec&) { return 16; }
+double bits_per_element(const CodecSpec&) {
+  return 16;
+}
 
 // Half a unit in the last place of 8 bits of precision.
-double max_error(const CodecSpec&, double absmax) { return absmax * 0x1p-8; }
+double max_error(const CodecSpec&, double absmax) {
+  return absmax * 0x1p-8;
+}
 
-size_t plane_size(size_t n) { return n * sizeof(Bfloat16); }
+size_t plane_size(size_t n) {
+  return n * sizeof(Bfloat16);
+}
 
-size_t wire_bytes(const CodecSpec&, size_t n) { return sizeof(WireHeader) + plane_bytes(plane_size(n)); }
+size_t wire_bytes(const CodecSpec&, size_t n) {
+  return sizeof(WireHeader) + plane_bytes(plane_size(n));
+}
 
 EncodeStats encode(const EncodeArgs& args) {
   TERN_CHECK(args.residual == nullptr);
