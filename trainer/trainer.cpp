@@ -26,9 +26,9 @@ struct Trainer::Parts {
   Model<float> model;
   Dataset dataset;
   BucketPlan buckets;
+  Allocation memory;  // of the parameters; outlives the collectives on it
   ShardedOptimizer optimizer;
   std::optional<GradientReducer> reducer;
-  Allocation memory;
   FileId text;
   std::optional<Prefetcher> prefetcher;
 };
