@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bench/perf_run.h"
+#include "runtime/base/output.h"
 
 int main(int argc, char** argv) {
   const auto collective = tern::bench::find_perf_collective(TERN_PERF_COLLECTIVE);
@@ -11,5 +12,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::vector<const char*> args(argv, argv + argc);
-  return tern::bench::run_perf(**collective, args, stdout);
+  return tern::guarded_main(TERN_PERF_COLLECTIVE "_perf",
+                            [&] { return tern::bench::run_perf(**collective, args, stdout); });
 }

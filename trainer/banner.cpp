@@ -1,5 +1,7 @@
 #include "trainer/banner.h"
 
+#include <algorithm>
+
 namespace tern::trainer {
 namespace {
 
@@ -23,12 +25,21 @@ std::string schedule_text(const RunConfig& config) {
                      config.max_lr_from_optimizer ? " (warmup_max_lr absent: the optimizer's lr)" : "", end);
 }
 
-std::string codec_text(const RunPlan& plan) {
+std::string codec_text(const RunPlan& plan, const BucketPlan& buckets) {
   if (plan.codec.id == CodecId::kNone) return "none (dense fp32)";
+  const auto n_encoded = std::count_if(buckets.buckets().begin(), buckets.buckets().end(),
+                                       [](const Bucket& b) { return b.compressible; });
+  if (n_encoded == 0) {
+    return fmt::format(
+        "{} is not used: none of the {} buckets is large enough to pay, all gradients go dense",
+        to_string(plan.codec), buckets.size());
+  }
   const double bits = info(plan.codec.id).bits_per_element(plan.codec);
   return fmt::format(
-      "{}, {:.3g} bits per element, gradients 1/{:.1f} of dense{}; dense for the first {} steps",
-      to_string(plan.codec), bits, 32.0 / bits, plan.residual ? ", with residual" : "", plan.dense_steps);
+      "{}, {:.3g} bits per element, gradients 1/{:.1f} of dense in {} of {} buckets{}; dense for the first "
+      "{} steps",
+      to_string(plan.codec), bits, 32.0 / bits, n_encoded, buckets.size(),
+      plan.residual ? ", with residual" : "", plan.dense_steps);
 }
 
 std::string memory_text(const RunConfig& config, const RunPlan& plan, int64_t free_bytes) {
@@ -85,7 +96,7 @@ std::string banner(const RunConfig& config, const RunPlan& plan, int64_t free_by
   line("zero", fmt::format("stage {}, {} buckets of at most {} elements, {}", config.zero.stage,
                            buckets.size(), with_commas(largest),
                            config.zero.overlap ? "reduced during backward" : "reduced after backward"));
-  line("codec", codec_text(plan));
+  line("codec", codec_text(plan, buckets));
   line("threads", fmt::format("{} per rank", plan.threads));
   line("run",
        fmt::format("{} steps into {}, seed {}", config.run.steps, config.run.output_dir, config.run.seed));

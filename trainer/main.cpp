@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/config.h"
+#include "runtime/base/output.h"
 #include "runtime/bootstrap/launch.h"
 #include "trainer/banner.h"
 #include "trainer/config/keys.h"
@@ -71,11 +72,8 @@ int train(const CommandLine& line, Config settings) {
   make_room(run, settings);
   const Result<World> world = World::from_environment(settings);
   if (!world.ok()) {
-    // Without a world the ranks cannot agree on who speaks; rank 0 does, or rank 1 when it is rank 0 that is
-    // missing.
-    const Result<Launch> launch = detect_launch(environment);
-    const int speaker = world.error().rank == 0 ? 1 : 0;
-    return !launch.ok() || launch->rank == speaker ? fail(world.error()) : 1;
+    // Without a world the ranks cannot agree on who speaks, and they may be on machines whose logs are apart.
+    return fail(world.error());
   }
   catch_stop_signals();
   const bool first = world->rank == 0;
@@ -109,7 +107,14 @@ int run(int argc, char** argv) {
   app.add_flag("--keys", line.list_keys, "list all configuration keys as a Markdown table, and end");
   app.add_option("--ranks", line.ranks, "ranks to assume for --check-config and --dry-run")
       ->check(CLI::Range(1, 1 << 20));
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& wrong) {
+    fmt::print(stderr, "tern-train: {} (--help lists the flags)\n", wrong.what());
+    return 2;
+  }
   if (line.list_keys) {
     print(key_table(run_keys()));
     return 0;
@@ -124,5 +129,5 @@ int run(int argc, char** argv) {
 }  // namespace tern::trainer
 
 int main(int argc, char** argv) {
-  return tern::trainer::run(argc, argv);
+  return tern::guarded_main("tern-train", [&] { return tern::trainer::run(argc, argv); });
 }

@@ -118,7 +118,7 @@ Result<CodecSpec> Engine::codec_for(const Job& job) const {
     return error(Code::kUnsupported, "codec {} encodes fp32 sums and averages, not {} {}", codec.name,
                  name(job.out.dtype), name(job.op));
   }
-  if (codec.residual == ResidualUse::kMandatory && job.options.residual == nullptr) {
+  if (codec.residual == ResidualUse::kMandatory && job.options.residual == nullptr && job.count > 0) {
     return error(
         Code::kInvalidArgument,
         "codec {} is biased and needs a residual of {} floats (CallOptions::residual), which is not there",

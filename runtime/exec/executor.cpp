@@ -295,11 +295,10 @@ class Executor::Run {
     return true;
   }
 
-  // Dense averages, and those of an encoded reduce_scatter, are taken when the segment is complete and nobody
-  // reads it.
+  // Averages that were not taken before an owner encoded its sum are taken when the segment is complete and
+  // nobody reads it.
   void average(size_t segment) {
-    const bool was_encoded = program_.plan.encoded && signature_.collective == Collective::kAllReduce;
-    if (signature_.op != Op::kAvg || was_encoded || program_.plan.n_ranks == 1) return;
+    if (signature_.op != Op::kAvg || program_.reencodes || program_.plan.n_ranks == 1) return;
     Ref own{.buffer = Buffer::kOutput, .chunk = 0, .n_chunks = static_cast<int16_t>(program_.plan.n_chunks)};
     if (signature_.collective == Collective::kReduceScatter) {
       const int per_rank = program_.plan.n_chunks / program_.plan.n_ranks;
@@ -385,7 +384,10 @@ class Executor::Run {
 };
 
 Executor::Executor(Transport& transport, Heap& heap, int rank, WaitPolicy policy)
-    : transport_(transport), rank_(rank), policy_(policy), memory_(std::make_unique<Memory>(heap, policy.spin)) {}
+    : transport_(transport),
+      rank_(rank),
+      policy_(policy),
+      memory_(std::make_unique<Memory>(heap, policy.spin)) {}
 
 Executor::~Executor() = default;
 

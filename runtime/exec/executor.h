@@ -34,7 +34,7 @@ struct Call {
   size_t segment = 0;         ///< elements of a chunk; 0: not cut
   float* residual = nullptr;  ///< of the whole vector; null: none
   WireTag tag;                ///< step and bucket
-  Seconds timeout{0};  ///< what `deadline` was made of, for messages
+  Seconds timeout{0};         ///< what `deadline` was made of, for messages
   Deadline deadline;
 };
 

@@ -24,7 +24,8 @@ struct Executor::Memory {
     size_t wire = 0;
   };
 
-  Memory(Heap& heap, Clock::duration most_spin) : spin(most_spin), scratch_(heap), wire_(heap), landing_(heap) {}
+  Memory(Heap& heap, Clock::duration most_spin)
+      : spin(most_spin), scratch_(heap), wire_(heap), landing_(heap) {}
 
   Status reserve(const Shape& shape) {
     if (recvs_.size() < shape.n_recvs) recvs_.resize(shape.n_recvs);

@@ -66,6 +66,7 @@ class Compiler {
         return i + 1;
       case StepKind::kEncode:
         received_in_.at(static_cast<size_t>(step.dst.slot)) = -1;
+        if (step.src.buffer != Buffer::kInput) program_.reencodes = true;
         round.work.push_back(
             {.kind = ActionKind::kEncode, .src = step.src, .dst = step.dst, .wire = step.dst.slot});
         return i + 1;

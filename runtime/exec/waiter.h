@@ -11,8 +11,9 @@
 
 namespace tern {
 
-/// How long spinning pays at present. A wait that ended right after it began to yield says that the awaited rank needed
-/// this core: the budget halves. A wait that ended while spinning says that it runs elsewhere: the budget doubles.
+/// How long spinning pays at present. A wait that ended right after it began to yield says that the awaited
+/// rank needed this core: the budget halves. A wait that ended while spinning says that it runs elsewhere:
+/// the budget doubles.
 class SpinBudget {
  public:
   explicit SpinBudget(Clock::duration most) : most_(most), now_(most) {}

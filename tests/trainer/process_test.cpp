@@ -203,7 +203,7 @@ TEST(CommandLine, ChecksAndDescribesRunsWithoutRanks) {
   EXPECT_THAT(output_of({}, 1), HasSubstr("give a RUN.json"));
   EXPECT_THAT(output_of({"--keys"}, 0), HasSubstr("| `deepspeed.train_batch_size` |"));
   EXPECT_THAT(output_of({kTinyConfig, "--set", "run.steps"}, 1), HasSubstr("key.path=value"));
-  EXPECT_THAT(output_of({kTinyConfig, "--stepz"}, 109), Not(testing::IsEmpty()));
+  EXPECT_THAT(output_of({kTinyConfig, "--stepz"}, 2), Not(testing::IsEmpty()));
 }
 
 }  // namespace

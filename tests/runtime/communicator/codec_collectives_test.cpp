@@ -8,6 +8,7 @@
 #include <random>
 
 #include "runtime/codec/codec.h"
+#include "runtime/plan/registry.h"
 #include "tests/ranks.h"
 
 namespace tern {
@@ -149,24 +150,36 @@ TEST(CodecCollectives, WhatIsNotSentStaysInTheResidual) {
   }
 }
 
-TEST(CodecCollectives, AveragesAreSumsDividedOnce) {
+TEST(CodecCollectives, AveragesAreSumsDividedOnceWithEveryAlgorithmThatEncodes) {
+  constexpr size_t kN = 5000;
   on_ranks(4, quick_config(), [&](Communicator& comm) {
-    constexpr size_t kN = 5000;
     const auto in = gradient(comm.rank(), kN);
-    auto sum = exact_sum(4, kN);
-    for (double& x : sum) x /= 4;
-    std::vector<float> out(kN);
-    ASSERT_TRUE(comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kAvg,
-                                {.codec = CodecSpec{.id = CodecId::kQ8}})
-                    .ok());
-    EXPECT_LE(vnmse(out, sum), most_error(CodecId::kQ8));
+    auto average = exact_sum(4, kN);
+    for (double& x : average) x /= 4;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (!algorithm.can_encode || !algorithm.supports(Collective::kAllReduce, 4)) continue;
+      std::vector<float> out(kN);
+      const Status status =
+          comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kAvg,
+                          {.codec = CodecSpec{.id = CodecId::kQ8}, .algorithm = algorithm.name});
+      ASSERT_TRUE(status.ok()) << algorithm.name << ": " << status.error().to_string();
+      EXPECT_LE(vnmse(out, average), most_error(CodecId::kQ8)) << algorithm.name;
+    }
     std::vector<float> share(kN / 4);
     ASSERT_TRUE(comm.reduce_scatter(std::span<const float>(in), std::span<float>(share), Op::kAvg,
                                     {.codec = CodecSpec{.id = CodecId::kQ8}})
                     .ok());
-    EXPECT_LE(vnmse(share, std::span<const double>(sum).subspan(
-                               share.size() * static_cast<size_t>(comm.rank()), share.size())),
+    const size_t first = share.size() * static_cast<size_t>(comm.rank());
+    EXPECT_LE(vnmse(share, std::span<const double>(average).subspan(first, share.size())),
               most_error(CodecId::kQ8));
+  });
+}
+
+TEST(CodecCollectives, NothingToReduceNeedsNoResidual) {
+  on_ranks(2, quick_config(), [&](Communicator& comm) {
+    EXPECT_TRUE(comm.all_reduce(std::span<const float>(), std::span<float>(), Op::kSum,
+                                {.codec = CodecSpec{.id = CodecId::kTopk}})
+                    .ok());
   });
 }
 
