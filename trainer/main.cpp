@@ -72,8 +72,12 @@ int train(const CommandLine& line, Config settings) {
   make_room(run, settings);
   const Result<World> world = World::from_environment(settings);
   if (!world.ok()) {
-    // Without a world the ranks cannot agree on who speaks, and they may be on machines whose logs are apart.
-    return fail(world.error());
+    // Without a world the ranks cannot agree on who speaks. What is wrong with another rank, rank 0 says, or
+    // rank 1 when it is rank 0 that is missing; what is wrong with this rank alone, only it can say.
+    const Result<Launch> launch = detect_launch(environment);
+    const int speaker = world.error().rank == 0 ? 1 : 0;
+    const bool speaks = !launch.ok() || world.error().rank < 0 || launch->rank == speaker;
+    return speaks ? fail(world.error()) : 1;
   }
   catch_stop_signals();
   const bool first = world->rank == 0;
