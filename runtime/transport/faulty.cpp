@@ -135,8 +135,8 @@ class Faulty final : public Transport {
   }
 
   void sleep(uint64_t token, Clock::duration at_most) override {
-    // What we hold back is counted in polls: only an awake caller makes it move. And a poll that we answered ourselves
-    // looked at nothing, so that it does not count as the look that must follow arm().
+    // What we hold back is counted in polls: only an awake caller makes it move. And a poll that we answered
+    // ourselves looked at nothing, so that it does not count as the look that must follow arm().
     if (n_held_ > 0 || n_late_ > 0 || withheld_ || failure_) return;
     inner_->sleep(token, at_most);
   }
