@@ -158,6 +158,27 @@ TEST(Processes, AKilledRankEndsTheOthersWithOneSentenceNamingIt) {
   }
 }
 
+TEST(Processes, AHungRankEndsTheOthersWithinTheDeadlineAndItselfWhenItWakes) {
+  const std::string directory = prepared_directory();
+  auto ranks = start({.n_ranks = 3,
+                      .directory = directory,
+                      .assignments = {"run.steps=1000000", "communication.codec=q8", "model.hidden_size=128",
+                                      "deepspeed.zero_optimization.reduce_bucket_size=100000"},
+                      .environment = {"TERN_TIMEOUT=1"}});
+  const bool running =
+      wait_for_file(directory + "/metrics.jsonl", Deadline::after(kPatience),
+                    [](const std::string& text) { return std::ranges::count(text, '\n') >= 5; });
+  ASSERT_TRUE(running) << ranks[0].output();
+  ranks[1].signal(SIGSTOP);
+  const Deadline deadline = Deadline::after(kPatience);
+  EXPECT_EQ(ranks[0].wait(deadline), 1) << ranks[0].output();
+  EXPECT_EQ(ranks[2].wait(deadline), 1) << ranks[2].output();
+  EXPECT_EQ(n_complaints(ranks), 1);
+  EXPECT_THAT(ranks[0].output(), HasSubstr("rank 1 did not take part within 1 s"));
+  ranks[1].signal(SIGCONT);
+  EXPECT_EQ(ranks[1].wait(deadline), 1) << ranks[1].output();
+}
+
 TEST(Processes, AnImpossibleRunIsOneSentenceFromOneRank) {
   const std::string directory = prepared_directory();
   auto ranks =
