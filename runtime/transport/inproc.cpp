@@ -9,7 +9,11 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "runtime/transport/mailbox.h"
 #include "runtime/transport/member_exchange.h"
@@ -40,6 +44,15 @@ Result<Region> region_at(std::string_view text) {
   return *reinterpret_cast<const Region*>(address);  // NOLINT(performance-no-int-to-ptr): it came as text
 }
 
+/// A member that does not come in time may still come later and read the address: its target must be there
+/// then. Reachable for ever, which leak checkers accept.
+void keep_for_ever(std::unique_ptr<Region> published) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<Region>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(published));
+}
+
 }  // namespace
 
 std::string inproc_domain(const World& world, std::string* why_not) {
@@ -65,10 +78,8 @@ Result<std::unique_ptr<Transport>> connect_inproc(const World& world, std::span<
     published = std::make_unique<Region>(std::move(made));
     address = fmt::format("{:x}", reinterpret_cast<uintptr_t>(published.get()));
   }
-  // When a member does not come in time it may still come later and read the address: better lost than freed
-  // then.
   const auto keep = [&](const Error& e) -> Error {
-    (void)published.release();  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): see above
+    if (published) keep_for_ever(std::move(published));
     return e;
   };
   const auto addresses = exchange(members, "region", address);

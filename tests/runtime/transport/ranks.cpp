@@ -102,7 +102,9 @@ Poll RankUnderTest::wait_for(Request& request) {
 }
 
 Poll RankUnderTest::wait(SendRequest& request) {
-  return wait_for(request);
+  const Poll poll = wait_for(request);
+  std::erase(sends, &request);  // the caller may drop it now
+  return poll;
 }
 Poll RankUnderTest::wait(RecvRequest& request) {
   return wait_for(request);
