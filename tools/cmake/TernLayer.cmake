@@ -8,6 +8,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
+# Folders of kernels ask for -O3 themselves; elsewhere it would only lengthen the build.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 option(TERN_BUILD_TESTS "Offer the target `tests` (needs GoogleTest)" ON)
 option(TERN_WERROR "Warnings are errors in Tern's own code" ON)
 set(TERN_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address,undefined or thread")
@@ -28,6 +30,12 @@ function(tern_compile_options target)
   if(TERN_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
+endfunction()
+
+# tern_option_sources(source...): files that read command lines or JSON once. Optimising what they include
+# takes long, and nobody waits for it when they run.
+function(tern_option_sources)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # tern_layer(name [EXCLUDE file...] [DEPENDS target...] [PRIVATE_DEPENDS target...])
