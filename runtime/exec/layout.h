@@ -1,8 +1,8 @@
 // Where a plan's chunks lie in memory, and how a call is cut into segments.
 //
 // all_reduce and broadcast do not care which rank handles which element, so a segment is a run of the whole
-// vector with the plan's chunks inside it. reduce_scatter and all_gather fix each chunk's owner, so there a
-// segment is a run inside every chunk.
+// vector with the plan's chunks inside it. Where owners are fixed (reduce_scatter, all_gather), a segment is
+// a run inside every chunk.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class Layout {
 
   /// n: elements of the whole vector.
   Layout(Collective collective, int n_chunks, size_t n, Cut cut) : n_(n), n_chunks_(n_chunks) {
-    owners_fixed_ = collective == Collective::kReduceScatter || collective == Collective::kAllGather;
+    owners_fixed_ = owners_fixed(collective);
     const auto chunks = static_cast<size_t>(n_chunks);
     size_t segment = cut.segment == 0 ? n : cut.segment;
     segment = std::max<size_t>(1, (segment + cut.grain - 1) / cut.grain * cut.grain);

@@ -11,6 +11,7 @@ PlanBuilder::PlanBuilder(const PlanRequest& request, std::string_view algorithm,
   plan_.n_ranks = request.n_ranks;
   plan_.root = request.root;
   plan_.n_chunks = n_chunks;
+  plan_.uneven = request.uneven;
 }
 
 void PlanBuilder::send(int round, int peer, Ref src) {

@@ -26,6 +26,8 @@ class PlanBuilder {
 
   /// Says that steps of this or other ranks work on several chunks at once.
   void moves_runs() { plan_.moves_runs = true; }
+  /// Says that the steps are wrong where kInput and kOutput share bytes.
+  void out_of_place_only() { plan_.out_of_place_only = true; }
   void send(int round, int peer, Ref src);
   void recv(int round, int peer, Ref dst);
   void recv_reduce(int round, int peer, Ref dst);

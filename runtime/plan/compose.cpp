@@ -39,6 +39,8 @@ Result<Plan> sequence(const Plan& a, const Plan& b) {
   result.n_scratch = std::max(a.n_scratch, b.n_scratch);
   result.n_wire = std::max(a.n_wire, b.n_wire);
   result.encoded = a.encoded || b.encoded;
+  result.uneven = a.uneven || b.uneven;
+  result.out_of_place_only = a.out_of_place_only || b.out_of_place_only;
   result.moves_runs = a.moves_runs || b.moves_runs;
   for (Step step : b.steps) {
     step.round = static_cast<uint16_t>(step.round + a.n_rounds);

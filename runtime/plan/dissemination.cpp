@@ -7,8 +7,8 @@
 
 namespace tern::dissemination {
 
-bool supports(Collective collective, int /*n_ranks*/) {
-  return collective == Collective::kBarrier;
+bool supports(const PlanRequest& request) {
+  return request.collective == Collective::kBarrier;
 }
 
 Plan build(const PlanRequest& request) {

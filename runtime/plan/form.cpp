@@ -13,13 +13,10 @@ bool has_dst(StepKind kind) {
   return kind != StepKind::kSend;
 }
 
-// The part of the vector that the rank has in `buffer`: all, or with one-chunk buffers its own share.
 bool holds(const Plan& plan, const Ref& ref) {
-  const bool own_only = (plan.collective == Collective::kReduceScatter && ref.buffer == Buffer::kOutput) ||
-                        (plan.collective == Collective::kAllGather && ref.buffer == Buffer::kInput);
-  if (!own_only) return true;
-  const int per_rank = plan.n_chunks / plan.n_ranks;
-  return ref.chunk >= plan.rank * per_rank && ref.chunk + ref.n_chunks <= (plan.rank + 1) * per_rank;
+  if (ref.buffer != Buffer::kInput && ref.buffer != Buffer::kOutput) return true;
+  const HeldChunks held = held_chunks(plan, ref.buffer);
+  return ref.chunk >= held.first && ref.chunk + ref.n_chunks <= held.first + held.n;
 }
 
 std::string_view wrong_with(const Plan& plan, const Ref& ref) {
@@ -30,7 +27,7 @@ std::string_view wrong_with(const Plan& plan, const Ref& ref) {
   const bool has_slots = ref.buffer == Buffer::kScratch || ref.buffer == Buffer::kWire;
   if (has_slots && (ref.slot < 0 || ref.slot + ref.n_chunks > n_slots)) return "there is no such place";
   if (!has_slots && ref.slot != 0) return "only scratch and wire have places";
-  return holds(plan, ref) ? "" : "the rank's buffer holds only its own chunks";
+  return holds(plan, ref) ? "" : "the rank has no such chunks in that buffer";
 }
 
 // Which buffers a kind may read and write.
@@ -65,7 +62,8 @@ std::string_view wrong_with(const Plan& plan, const Step& step) {
       (has_src(step.kind) && step.src.n_chunks > 1) || (has_dst(step.kind) && step.dst.n_chunks > 1);
   if (is_run && !plan.moves_runs) return "it works on several chunks, which the plan does not announce";
   const bool is_local = has_src(step.kind) && has_dst(step.kind);
-  if (is_local && (step.src.chunk != step.dst.chunk || step.src.n_chunks != step.dst.n_chunks))
+  const bool same_chunks = step.src.chunk == step.dst.chunk || plan.collective == Collective::kAllToAll;
+  if (is_local && (!same_chunks || step.src.n_chunks != step.dst.n_chunks))
     return "it reads other chunks than it writes";
   return wrong_with_buffers(step);
 }
@@ -86,10 +84,10 @@ Status check_form(const Plan& plan) {
   if (plan.rank < 0 || plan.rank >= plan.n_ranks) return wrong_plan("there is no such rank");
   if (plan.root < 0 || plan.root >= plan.n_ranks) return wrong_plan("there is no such root");
   if (plan.n_chunks < 1) return wrong_plan("the vector has no chunks");
-  const bool per_rank =
-      plan.collective == Collective::kReduceScatter || plan.collective == Collective::kAllGather;
-  if (per_rank && plan.n_chunks % plan.n_ranks != 0)
+  if (owners_fixed(plan.collective) && plan.n_chunks % plan.n_ranks != 0)
     return wrong_plan("its chunks are not a multiple of its ranks");
+  if (plan.collective == Collective::kAllToAll && plan.n_chunks != plan.n_ranks)
+    return wrong_plan("all_to_all has one chunk per rank");
   int round = 0;
   for (const Step& step : plan.steps) {
     if (step.round < round) return plan_error(plan, step, "it comes after a later round");

@@ -6,8 +6,8 @@
 namespace tern {
 
 /// Peers, rounds, chunks and places in range and steps of a shape that their kind allows: data of equal
-/// chunks, kInput never written, only kEncode and kRecv write kWire, only what the rank owns of a one-chunk
-/// buffer.
+/// chunks, kInput never written, only kEncode and kRecv write kWire, only chunks that
+/// the rank has.
 ///
 /// Errors: kInternal with the rank, the step and what is wrong.
 Status check_form(const Plan& plan);

@@ -100,7 +100,8 @@ void gather(PlanBuilder& b, const std::vector<Split>& splits, int last, Buffer o
 
 }  // namespace
 
-bool supports(Collective collective, int /*n_ranks*/) {
+bool supports(const PlanRequest& request) {
+  const Collective collective = request.collective;
   return collective == Collective::kAllReduce || collective == Collective::kReduceScatter ||
          collective == Collective::kAllGather;
 }

@@ -12,8 +12,9 @@ Status check(const Hierarchy& h) {
     return error(Code::kUnsupported, "{} has no {} for {} ranks", algorithm.name, name(collective), n_ranks);
   };
   for (const Collective c : {Collective::kReduceScatter, Collective::kAllGather})
-    if (!h.within->supports(c, h.ranks_per_node)) return lacks(*h.within, c, h.ranks_per_node);
-  if (!h.across->supports(Collective::kAllReduce, h.n_nodes))
+    if (!h.within->supports({.collective = c, .n_ranks = h.ranks_per_node}))
+      return lacks(*h.within, c, h.ranks_per_node);
+  if (!h.across->supports({.collective = Collective::kAllReduce, .n_ranks = h.n_nodes}))
     return lacks(*h.across, Collective::kAllReduce, h.n_nodes);
   if (h.encode_across && !h.across->can_encode)
     return error(Code::kUnsupported, "{} cannot be encoded: it would quantise at every hop", h.across->name);

@@ -11,7 +11,8 @@
 
 namespace tern::one_shot {
 
-bool supports(Collective collective, int /*n_ranks*/) {
+bool supports(const PlanRequest& request) {
+  const Collective collective = request.collective;
   return collective == Collective::kAllReduce || collective == Collective::kBarrier;
 }
 

@@ -16,9 +16,36 @@ size_t reduction_end(std::span<const Step> steps, size_t first) {
 }
 
 bool must_stay_whole(const Plan& plan) {
-  const bool owned =
-      plan.collective == Collective::kReduceScatter || plan.collective == Collective::kAllGather;
-  return owned && plan.moves_runs;
+  return owners_fixed(plan.collective) && plan.moves_runs;
+}
+
+HeldChunks held_chunks(const Plan& plan, Buffer buffer) {
+  const HeldChunks all{0, plan.n_chunks};
+  const int per_rank = plan.n_chunks / plan.n_ranks;
+  const HeldChunks own{plan.rank * per_rank, per_rank};
+  const HeldChunks at_root = plan.rank == plan.root ? all : HeldChunks{};
+  const bool is_input = buffer == Buffer::kInput;
+  switch (plan.collective) {
+    case Collective::kReduceScatter:
+      return is_input ? all : own;
+    case Collective::kAllGather:
+      return is_input ? own : all;
+    case Collective::kGather:
+      return is_input ? own : at_root;
+    case Collective::kScatter:
+      return is_input ? at_root : own;
+    case Collective::kBroadcast:
+      return is_input ? at_root : all;
+    case Collective::kReduce:
+      return is_input ? all : at_root;
+    case Collective::kBarrier:
+      return {};
+    case Collective::kAllReduce:
+    case Collective::kAllToAll:
+    case Collective::kSendRecv:
+      break;
+  }
+  return all;
 }
 
 bool same_memory(const Ref& a, const Ref& b, bool in_place) {

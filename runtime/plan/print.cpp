@@ -8,7 +8,8 @@ namespace tern {
 namespace {
 
 constexpr std::array<std::string_view, kNumCollectives> kCollectiveNames = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier"};
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier",
+    "reduce",     "all_to_all",     "gather",     "scatter",   "sendrecv"};
 
 constexpr std::array<std::string_view, 8> kStepNames = {
     "send", "recv", "recv_reduce", "copy", "reduce", "encode", "decode", "decode_accumulate"};
@@ -60,7 +61,7 @@ std::string to_string(const Step& step) {
 std::string to_string(const Plan& plan) {
   std::string text = fmt::format("{} by {}, rank {} of {}: {} rounds, {} chunks", name(plan.collective),
                                  plan.algorithm, plan.rank, plan.n_ranks, plan.n_rounds, plan.n_chunks);
-  if (plan.collective == Collective::kBroadcast) text += fmt::format(", root {}", plan.root);
+  if (has_root(plan.collective)) text += fmt::format(", root {}", plan.root);
   if (plan.n_scratch > 0) text += fmt::format(", {} scratch", plan.n_scratch);
   if (plan.n_wire > 0) text += fmt::format(", {} wire", plan.n_wire);
   text += '\n';

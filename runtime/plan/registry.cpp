@@ -5,26 +5,28 @@
 
 namespace tern {
 
-// The table: ROW(name and namespace, can_encode, summary). Each row's functions live in <name>.cpp.
-#define TERN_ALGORITHMS(ROW)                                                                          \
-  ROW(ring, false, "neighbours in a ring: fewest bytes, most rounds; broadcast is a pipelined chain") \
-  ROW(halving_doubling, false,                                                                        \
-      "recursive halving and doubling, any rank count: the ring's bytes in few rounds")               \
-  ROW(direct, true, "all-to-all, summed at the owner in rank order (two-shot); what codecs ride on")  \
-  ROW(one_shot, true, "everybody sends all to everybody: one round, for tiny vectors")                \
-  ROW(tree, false, "binomial tree: few messages, for small vectors on many ranks")                    \
-  ROW(dissemination, false, "barrier in ceil(log2 p) rounds")
+// The table: ROW(name and namespace, can_encode, rank_order, summary). Each row's functions live in
+// <name>.cpp.
+#define TERN_ALGORITHMS(ROW)                                                                                 \
+  ROW(ring, false, false, "neighbours in a ring: fewest bytes, most rounds; broadcast is a pipelined chain") \
+  ROW(halving_doubling, false, false,                                                                        \
+      "recursive halving and doubling, any rank count: the ring's bytes in few rounds")                      \
+  ROW(direct, true, true, "all-to-all, summed at the owner in rank order (two-shot); what codecs ride on")   \
+  ROW(one_shot, true, true, "everybody sends all to everybody: one round, for tiny vectors")                 \
+  ROW(tree, false, false, "binomial tree: few messages, for small vectors on many ranks")                    \
+  ROW(dissemination, false, false, "barrier in ceil(log2 p) rounds")
 
-#define TERN_DECLARE(ns, can_encode, summary)        \
-  namespace ns {                                     \
-  bool supports(Collective collective, int n_ranks); \
-  Plan build(const PlanRequest& request);            \
+#define TERN_DECLARE(ns, can_encode, rank_order, summary) \
+  namespace ns {                                          \
+  bool supports(const PlanRequest& request);              \
+  Plan build(const PlanRequest& request);                 \
   }
 TERN_ALGORITHMS(TERN_DECLARE)
 #undef TERN_DECLARE
 
 namespace {
-#define TERN_ROW(ns, can_encode, summary) Algorithm{#ns, summary, ns::supports, ns::build, can_encode},
+#define TERN_ROW(ns, can_encode, rank_order, summary) \
+  Algorithm{#ns, summary, ns::supports, ns::build, can_encode, rank_order},
 constexpr auto kAlgorithms = std::to_array<Algorithm>({TERN_ALGORITHMS(TERN_ROW)});
 #undef TERN_ROW
 }  // namespace

@@ -81,8 +81,10 @@ Plan broadcast(const PlanRequest& request) {
 
 }  // namespace
 
-bool supports(Collective collective, int /*n_ranks*/) {
-  return collective != Collective::kBarrier;
+bool supports(const PlanRequest& request) {
+  const Collective c = request.collective;
+  return c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather ||
+         c == Collective::kBroadcast;
 }
 
 Plan build(const PlanRequest& request) {

@@ -87,7 +87,7 @@ Status Parser::read_entry(Piece entry) {
   if (!entry.cut(':', head)) {
     TERN_ASSIGN(const AlgorithmRule rule, read_everywhere(entry));
     for (int c = 0; c < kNumCollectives; ++c)
-      if (rule.choice.algorithm->supports(static_cast<Collective>(c), 1))
+      if (rule.choice.algorithm->supports({.collective = static_cast<Collective>(c)}))
         TERN_TRY(add(static_cast<Collective>(c), rule, entry));
     return {};
   }
@@ -104,7 +104,7 @@ Status Parser::read_entry(Piece entry) {
 }
 
 Status Parser::add(Collective collective, const AlgorithmRule& rule, const Piece& at) {
-  if (!rule.choice.algorithm->supports(collective, 1))
+  if (!rule.choice.algorithm->supports({.collective = collective}))
     return wrong(at, fmt::format("{} has no {}", rule.choice.algorithm->name, name(collective)));
   auto& of = rules.of[static_cast<size_t>(collective)];
   for (const AlgorithmRule& other : of)

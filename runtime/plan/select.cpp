@@ -42,8 +42,24 @@ Status add_option(const CandidateQuery& query, const AlgorithmChoice& choice, st
   return {};
 }
 
+PlanRequest request_of(const CandidateQuery& query, int rank) {
+  return {query.collective, rank, query.n_ranks, query.root, query.uneven, query.in_place, query.node_of};
+}
+
+bool has_order(const CandidateQuery& query, const Algorithm& algorithm) {
+  return !query.rank_order || algorithm.rank_order || !reduces(query.collective);
+}
+
 bool can_run(const CandidateQuery& query, const Algorithm& algorithm) {
-  return algorithm.supports(query.collective, query.n_ranks) && (!query.encoded || algorithm.can_encode);
+  return algorithm.supports(request_of(query, 0)) && (!query.encoded || algorithm.can_encode) &&
+         has_order(query, algorithm);
+}
+
+// "ring has no reduce for 4 ranks with uneven counts on one host".
+Error lacks(const CandidateQuery& query, std::string_view who) {
+  return error(Code::kUnsupported, "{} has {}{}{} for {} ranks{}{}", who, who == "no algorithm" ? "" : "no ",
+               query.encoded ? "encoded " : "", name(query.collective), query.n_ranks,
+               query.uneven ? " with uneven counts" : "", query.node_of.empty() ? " on one host" : "");
 }
 
 Result<std::vector<Option>> options_of(const CandidateQuery& query) {
@@ -57,9 +73,7 @@ Result<std::vector<Option>> options_of(const CandidateQuery& query) {
   }
   for (const Algorithm& algorithm : algorithms())
     if (can_run(query, algorithm)) TERN_TRY(add_option(query, {&algorithm, {}}, options));
-  if (options.empty())
-    return error(Code::kUnsupported, "no algorithm has {}{} for {} ranks", query.encoded ? "encoded " : "",
-                 name(query.collective), query.n_ranks);
+  if (options.empty()) return lacks(query, "no algorithm");
   return options;
 }
 
@@ -81,11 +95,14 @@ const Candidate* find(std::span<const Candidate> candidates, const AlgorithmChoi
 }  // namespace
 
 Result<Plan> make_plan(const CandidateQuery& query, const Algorithm& algorithm, int rank) {
-  if (!algorithm.supports(query.collective, query.n_ranks))
-    return error(Code::kUnsupported, "{} has no {} for {} ranks", algorithm.name, name(query.collective),
-                 query.n_ranks);
-  Plan plan = algorithm.build({query.collective, rank, query.n_ranks, query.root});
+  if (!algorithm.supports(request_of(query, rank))) return lacks(query, algorithm.name);
+  if (!has_order(query, algorithm))
+    return error(Code::kUnsupported, "{} by {} does not sum in rank order", name(query.collective),
+                 algorithm.name);
+  Plan plan = algorithm.build(request_of(query, rank));
   if (!query.encoded) return plan;
+  if (query.uneven && query.collective == Collective::kAllToAll)
+    return error(Code::kUnsupported, "all_to_all with uneven counts cannot be encoded");
   if (!algorithm.can_encode)
     return error(Code::kUnsupported, "{} by {} cannot be encoded: it would quantise sums of sums",
                  name(query.collective), algorithm.name);

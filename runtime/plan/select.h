@@ -25,6 +25,10 @@ struct CandidateQuery {
   bool encoded = false;        ///< only algorithms that can be; the model's wire_ratio and codec speeds apply
   size_t least_segment = 0;    ///< smaller segments are not tried, bytes (encoded ones carry a header each)
   std::string_view only = {};  ///< "": free choice; else an algorithm, or with its segment size "ring@1M"
+  bool uneven = false;         ///< see PlanRequest, as the two below
+  bool in_place = false;
+  std::span<const int> node_of = {};
+  bool rank_order = false;  ///< only algorithms that sum in rank order, where anything is summed
 };
 
 struct Candidate {
@@ -34,7 +38,8 @@ struct Candidate {
 };
 
 /// One rank's plan. query.n_bytes and only do not matter.
-/// Errors: kUnsupported (the algorithm does not have the collective, or cannot be encoded).
+/// Errors: kUnsupported (the algorithm does not have the collective, cannot be encoded, or sums in another
+///         order than asked for).
 Result<Plan> make_plan(const CandidateQuery& query, const Algorithm& algorithm, int rank);
 
 /// The plans of all ranks; the same errors.

@@ -60,7 +60,8 @@ void down(PlanBuilder& b, const Node& node, int first, Ref at_root) {
 
 }  // namespace
 
-bool supports(Collective collective, int /*n_ranks*/) {
+bool supports(const PlanRequest& request) {
+  const Collective collective = request.collective;
   return collective == Collective::kAllReduce || collective == Collective::kBroadcast ||
          collective == Collective::kBarrier;
 }

@@ -56,26 +56,49 @@ class Memory {
   std::vector<int> touched_in_;
 };
 
+// The number under which the sender of an output chunk has it.
+int label_of(const Plan& plan, int chunk) {
+  return plan.collective == Collective::kAllToAll ? plan.rank : chunk;
+}
+
 // What an output chunk must hold: one contribution of each rank in [first, last).
 struct Due {
   int first, last;
   std::array<uint64_t, 2> sum{};
 };
 
+// The rank whose contribution alone an output chunk holds.
+int source_of(const Plan& plan, int chunk) {
+  switch (plan.collective) {
+    case Collective::kAllGather:
+    case Collective::kGather:
+    case Collective::kAllToAll:
+      return chunk / (plan.n_chunks / plan.n_ranks);
+    case Collective::kSendRecv:
+      return (plan.rank + plan.n_ranks - 1) % plan.n_ranks;
+    default:
+      return plan.root;
+  }
+}
+
 Due due_of(const Plan& plan, int chunk) {
-  const bool is_sum =
-      plan.collective == Collective::kAllReduce || plan.collective == Collective::kReduceScatter;
-  const bool is_gather = plan.collective == Collective::kAllGather;
-  const int source = is_gather ? chunk / (plan.n_chunks / plan.n_ranks) : plan.root;
-  Due due{is_sum ? 0 : source, is_sum ? plan.n_ranks : source + 1};
+  const bool is_sum = reduces(plan.collective);
+  const int source = is_sum ? 0 : source_of(plan, chunk);
+  Due due{source, is_sum ? plan.n_ranks : source + 1};
   for (int r = due.first; r < due.last; ++r) {
-    const Value one = symbolic::contribution(r, chunk);
+    const Value one = symbolic::contribution(r, label_of(plan, chunk));
     due.sum = {due.sum[0] + one.sum[0], due.sum[1] + one.sum[1]};
   }
   return due;
 }
 
+// Whether every rank that holds a chunk of the result must have computed it in the same way.
+bool is_on_many(Collective c) {
+  return c == Collective::kAllReduce || c == Collective::kAllGather || c == Collective::kBroadcast;
+}
+
 std::string difference(const Value& got, const Due& due, int chunk) {
+  if (due.last == due.first + 1) return fmt::format("is not what rank {} has for it", due.first);
   for (int r = due.first; r < due.last; ++r) {
     const uint64_t one = symbolic::contribution(r, chunk).sum[0];
     if (got.sum[0] + one == due.sum[0]) return fmt::format("lacks the contribution of rank {}", r);
@@ -115,24 +138,19 @@ class Machine {
   std::span<const Plan> plans_;
   std::vector<Memory> memory_;
   std::vector<std::vector<Step>::const_iterator> cursors_;  // first step of the current round
-  std::vector<Due> due_;                                    // by chunk
   std::vector<Message> messages_;  // of the current round, by receiver, sender, order
   std::vector<std::vector<bool>> heard_,
       heard_before_;  // barrier: from whom each rank has heard, directly or not
 };
 
 Machine::Machine(std::span<const Plan> plans, bool in_place) : plans_(plans) {
-  for (int c = 0; c < plans[0].n_chunks; ++c) due_.push_back(due_of(plans[0], c));
   const size_t p = plans.size();
   for (const Plan& each : plans) {
     cursors_.push_back(each.steps.begin());
-    Memory& memory = memory_.emplace_back(each, in_place);
-    const int per_rank = each.n_chunks / each.n_ranks;
-    const bool is_gather = each.collective == Collective::kAllGather;
-    if (each.collective == Collective::kBroadcast && each.rank != each.root) continue;
-    for (int c = 0; c < each.n_chunks; ++c)
-      if (!is_gather || c / per_rank == each.rank)
-        memory.at({Buffer::kInput, static_cast<int16_t>(c)}, 0) = symbolic::contribution(each.rank, c);
+    Memory& memory = memory_.emplace_back(each, in_place && !each.out_of_place_only);
+    const HeldChunks held = held_chunks(each, Buffer::kInput);
+    for (int c = held.first; c < held.first + held.n; ++c)
+      memory.at({Buffer::kInput, static_cast<int16_t>(c)}, 0) = symbolic::contribution(each.rank, c);
   }
   if (plans[0].collective != Collective::kBarrier) return;
   heard_.assign(p, std::vector<bool>(p, false));
@@ -257,7 +275,8 @@ Result<const Step*> Machine::take(int rank, const Step& receive) {
   m->is_taken = true;
   const Ref& src = m->send->src;
   const bool both_wire = (src.buffer == Buffer::kWire) == (receive.dst.buffer == Buffer::kWire);
-  if (src.n_chunks != receive.dst.n_chunks || (src.n_chunks > 0 && src.chunk != receive.dst.chunk))
+  const bool same_chunks = src.chunk == receive.dst.chunk || plan(rank).collective == Collective::kAllToAll;
+  if (src.n_chunks != receive.dst.n_chunks || (src.n_chunks > 0 && !same_chunks))
     return plan_error(plan(rank), receive, "its peer sends other chunks: " + to_string(*m->send));
   if (src.n_chunks > 0 && !both_wire)
     return plan_error(plan(rank), receive, "only one end is encoded: " + to_string(*m->send));
@@ -279,8 +298,14 @@ Result<Value> Machine::read(int rank, const Step& step, const Ref& ref, int i) {
   Memory& memory = memory_[static_cast<size_t>(rank)];
   const Value& value = memory.at(ref, i);
   if (!value.is_written()) return plan_error(plan(rank), step, "it reads what was never written");
-  if (value.chunk != ref.chunk + i)
-    return plan_error(plan(rank), step, fmt::format("the place holds chunk {}", value.chunk));
+  const Plan& p = plan(rank);
+  const bool is_all_to_all = p.collective == Collective::kAllToAll;
+  if (!is_all_to_all && value.chunk != ref.chunk + i)
+    return plan_error(p, step, fmt::format("the place holds chunk {}", value.chunk));
+  const bool has_its_size =
+      ref.buffer == Buffer::kInput || value.sum == symbolic::contribution(ref.chunk + i, rank).sum;
+  if (is_all_to_all && p.uneven && !has_its_size)
+    return plan_error(p, step, fmt::format("the place does not hold the block of rank {}", ref.chunk + i));
   if (step.kind != StepKind::kSend) memory.touched_in(ref, i) = step.round;
   return value;
 }
@@ -297,10 +322,8 @@ Status Machine::write(int rank, const Step& step, int i, const Value& value) {
 Status Machine::check_result() {
   if (plans_[0].collective == Collective::kBarrier) return check_barrier();
   for (const Plan& each : plans_) {
-    const int per_rank = each.n_chunks / each.n_ranks;
-    const bool own_only = each.collective == Collective::kReduceScatter;
-    for (int c = 0; c < each.n_chunks; ++c)
-      if (!own_only || c / per_rank == each.rank) TERN_TRY(check_chunk(each.rank, c));
+    const HeldChunks held = held_chunks(each, Buffer::kOutput);
+    for (int c = held.first; c < held.first + held.n; ++c) TERN_TRY(check_chunk(each.rank, c));
   }
   return {};
 }
@@ -314,10 +337,10 @@ Status Machine::check_chunk(int rank, int chunk) {
   const Ref ref{Buffer::kOutput, static_cast<int16_t>(chunk)};
   const Value& got = memory_[static_cast<size_t>(rank)].at(ref, 0);
   if (!got.is_written()) return wrong("was never written");
-  const Due& due = due_[static_cast<size_t>(chunk)];
-  if (got.sum != due.sum) return wrong(difference(got, due, chunk));
+  const Due due = due_of(p, chunk);
+  if (got.sum != due.sum) return wrong(difference(got, due, label_of(p, chunk)));
   const Value& reference = memory_[0].at(ref, 0);
-  if (p.collective != Collective::kReduceScatter && got.form != reference.form)
+  if (is_on_many(p.collective) && got.form != reference.form)
     return wrong("is computed in another order than on rank 0, so that its bits may differ");
   return {};
 }

@@ -81,7 +81,7 @@ TEST(TernPlan, ShowsEveryAlgorithmOfEveryCollective) {
   for (const Algorithm& a : algorithms()) {
     for (int c = 0; c < kNumCollectives; ++c) {
       const auto collective = static_cast<Collective>(c);
-      if (!a.supports(collective, 3)) continue;
+      if (!a.supports({.collective = collective, .n_ranks = 3})) continue;
       const Ran ran = tern_says(
           {"plan", "show", name(collective).data(), "--ranks", "3", "--algorithm", a.name.data(), "--json"});
       ASSERT_EQ(ran.status, 0) << a.name << " " << name(collective) << ran.err;

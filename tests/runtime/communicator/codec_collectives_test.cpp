@@ -157,7 +157,8 @@ TEST(CodecCollectives, AveragesAreSumsDividedOnceWithEveryAlgorithmThatEncodes) 
     auto average = exact_sum(4, kN);
     for (double& x : average) x /= 4;
     for (const Algorithm& algorithm : algorithms()) {
-      if (!algorithm.can_encode || !algorithm.supports(Collective::kAllReduce, 4)) continue;
+      if (!algorithm.can_encode || !algorithm.supports({.collective = Collective::kAllReduce, .n_ranks = 4}))
+        continue;
       std::vector<float> out(kN);
       const Status status =
           comm.all_reduce(std::span<const float>(in), std::span<float>(out), Op::kAvg,

@@ -42,7 +42,7 @@ bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(Results, AreIdenticalToTheBitOnAllRanksAndFromRunToRun) {
   for (const int n_ranks : {2, 3, 4, 7, 8}) {
     for (const Algorithm& algorithm : algorithms()) {
-      if (!algorithm.supports(Collective::kAllReduce, n_ranks)) continue;
+      if (!algorithm.supports({.collective = Collective::kAllReduce, .n_ranks = n_ranks})) continue;
       for (const size_t n : {1, 5, 1009, 70001}) {
         const auto first = all_reduce_on(n_ranks, n, algorithm.name, quick_config());
         const auto second = all_reduce_on(n_ranks, n, algorithm.name, quick_config());

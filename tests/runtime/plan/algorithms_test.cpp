@@ -120,7 +120,7 @@ TEST(Registry, EveryCollectiveHasAnAlgorithmAndEveryAlgorithmASummary) {
   for (int c = 0; c < kNumCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);
     EXPECT_TRUE(std::any_of(algorithms().begin(), algorithms().end(), [&](const Algorithm& a) {
-      return a.supports(collective, 5);
+      return a.supports({.collective = collective, .n_ranks = 5});
     })) << name(collective);
   }
   std::set<std::string_view> names;

@@ -108,11 +108,17 @@ bool delay_message(const Place& p) {
   return true;
 }
 
+bool is_users(const Ref& ref) {
+  return ref.buffer == Buffer::kInput || ref.buffer == Buffer::kOutput;
+}
+
 bool other_chunk(const Place& p) {
   if (p.plan.n_chunks < 2) return false;
   Ref& ref = is_kind(p, StepKind::kSend) || p.dice.roll(2) == 0 ? p.step().src : p.step().dst;
   if (p.step().peer >= 0 && &ref == &p.step().src && !is_kind(p, StepKind::kSend)) return false;
   if (ref.n_chunks != 1) return false;
+  const bool is_free_label = p.plan.collective == Collective::kAllToAll && !is_users(ref);
+  if (is_free_label) return false;
   ref.chunk = static_cast<int16_t>(
       (ref.chunk + 1 + static_cast<int>(p.dice.roll(static_cast<size_t>(p.plan.n_chunks) - 1))) %
       p.plan.n_chunks);
@@ -198,8 +204,7 @@ std::vector<Plan> random_world(Dice& dice) {
   std::vector<std::pair<const Algorithm*, Collective>> pairs;
   for_each_pair(p, [&](const Algorithm& a, Collective c) { pairs.emplace_back(&a, c); });
   const auto [algorithm, collective] = pairs[dice.roll(pairs.size())];
-  const int root =
-      collective == Collective::kBroadcast ? static_cast<int>(dice.roll(static_cast<size_t>(p))) : 0;
+  const int root = has_root(collective) ? static_cast<int>(dice.roll(static_cast<size_t>(p))) : 0;
   std::vector<Plan> plans = plans_of(*algorithm, collective, p, root);
   const bool encode = algorithm->can_encode && collective != Collective::kBarrier && dice.roll(2) == 0;
   for (Plan& plan : plans)

@@ -58,7 +58,7 @@ TEST(Select, SortsByPredictedTimeAndTriesEverySegmentSizeOnce) {
     }
   }
   for (const Algorithm& a : algorithms())
-    if (a.supports(query.collective, query.n_ranks)) {
+    if (a.supports({.collective = query.collective, .n_ranks = query.n_ranks})) {
       EXPECT_TRUE(seen.contains({a.name, 0})) << a.name;
     }
   EXPECT_TRUE(seen.contains({"ring", 1 << 20}));

@@ -17,7 +17,7 @@ std::vector<int> rank_counts() {
 TEST(Verify, EveryAlgorithmIsCorrectForEveryCollectiveAndRankCount) {
   for (const int p : rank_counts()) {
     for_each_pair(p, [&](const Algorithm& algorithm, Collective collective) {
-      const int n_roots = collective == Collective::kBroadcast && p <= 17 ? p : 1;
+      const int n_roots = has_root(collective) && p <= 17 ? p : 1;
       for (int root = 0; root < n_roots; ++root) {
         SCOPED_TRACE(label(algorithm, collective, p, root));
         const Status status = verify(plans_of(algorithm, collective, p, root));

@@ -25,7 +25,8 @@ template <class Body>
 void for_each_pair(int n_ranks, Body body) {
   for (const Algorithm& algorithm : algorithms())
     for (int c = 0; c < kNumCollectives; ++c)
-      if (const auto collective = static_cast<Collective>(c); algorithm.supports(collective, n_ranks))
+      if (const auto collective = static_cast<Collective>(c);
+          algorithm.supports({.collective = collective, .n_ranks = n_ranks}))
         body(algorithm, collective);
 }
 
