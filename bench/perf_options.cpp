@@ -122,7 +122,8 @@ Result<PerfCommand> parse_perf_options(std::span<const char* const> args) {
   PerfCommand command;
   CLI::App app("Times and checks a collective; flags and output are those of nccl-tests 2.19.",
                args.empty() ? "perf" : std::string(args[0]));
-  app.option_defaults()->always_capture_default();
+  // The last of a flag that comes twice counts, as with nccl-tests.
+  app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_sizes(app, command.options);
   add_counts(app, command.options);
   add_choices(app, command.options);

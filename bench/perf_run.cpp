@@ -11,35 +11,26 @@
 
 #include "bench/perf_json.h"
 #include "bench/perf_measure.h"
+#include "bench/perf_settle.h"
 #include "bench/perf_text.h"
 #include "runtime/base/log.h"
+#include "runtime/bootstrap/speaker.h"
 
 namespace tern::bench {
 namespace {
-
-/// What tells rules of TERN_ALGORITHM's grammar from the name of one algorithm.
-constexpr std::string_view kRuleMarks = ":=;";
 
 enum ExitStatus : int { kGood = 0, kFailed = 1, kBadFlags = 2 };
 
 struct Program {
   const PerfCollective* collective = nullptr;
   PerfCommand command = {};
-  CodecSpec codec = {};  ///< from the flag or the setting
+  PerfSettings settings = {};
   std::vector<std::string> args;
   std::FILE* out = nullptr;
 
   const PerfOptions& options() const { return command.options; }
   std::string name() const { return fmt::format("{}_perf", collective->name); }
 };
-
-/// Whether this process is the one that speaks before there is a world: launchers say it in these variables.
-bool speaks_first() {
-  for (const std::string_view variable : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    if (const auto rank = environment(variable)) return *rank == "0";
-  }
-  return true;
-}
 
 /// Rank 0 tells what went wrong, or rank 1 when rank 0 is what was lost: abort() carries every rank's error
 /// to the others. Before there is a communicator, what can happen on one rank alone is told by that rank.
@@ -103,56 +94,26 @@ std::vector<std::string> changed_settings(const Config& config) {
   return env;
 }
 
-Result<std::vector<Dtype>> dtypes_of(const PerfOptions& o) {
-  std::vector<Dtype> dtypes;
-  if (o.datatype == "all") {
-    dtypes.reserve(kDtypes.size());
-    for (const DtypeInfo& row : kDtypes) dtypes.push_back(row.dtype);
-    return dtypes;
-  }
-  TERN_ASSIGN(const Dtype dtype, parse_dtype(o.datatype));
-  dtypes.push_back(dtype);
-  return dtypes;
-}
-
-Result<std::vector<Op>> ops_of(const PerfOptions& o, const PerfCollective& collective) {
-  std::vector<Op> ops;
-  if (!collective.reduces) return std::vector<Op>{Op::kSum};
-  if (o.op == "all") {
-    ops.reserve(kOpNames.size());
-    for (size_t i = 0; i < kOpNames.size(); ++i) ops.push_back(static_cast<Op>(i));
-    return ops;
-  }
-  TERN_ASSIGN(const Op op, parse_op(o.op));
-  ops.push_back(op);
-  return ops;
-}
-
 /// All rows of one cycle, in nccl-tests' order: type, operator, root, size.
-Result<std::vector<RowRequest>> requests_of(const Program& program, int n_ranks) {
-  const PerfOptions& o = program.options();
-  TERN_ASSIGN(const std::vector<Dtype> dtypes, dtypes_of(o));
-  TERN_ASSIGN(const std::vector<Op> ops, ops_of(o, *program.collective));
-  if (program.collective->rooted && o.root >= n_ranks)
-    return error(Code::kInvalidArgument, "--root {} is not a rank of a world of {}", o.root, n_ranks);
-  std::vector<int> roots = {std::max(o.root, 0)};
-  if (program.collective->rooted && o.root < 0)
-    for (int r = 1; r < n_ranks; ++r) roots.push_back(r);
+std::vector<RowRequest> requests_of(const Program& program) {
+  const PerfSettings& settings = program.settings;
+  const std::vector<uint64_t> sizes = sweep_sizes(program.options());
   std::vector<RowRequest> requests;
-  for (const Dtype dtype : dtypes)
-    for (const Op op : ops)
-      for (const int root : roots)
-        for (const uint64_t n_bytes : sweep_sizes(o))
+  for (const Dtype dtype : settings.dtypes)
+    for (const Op op : settings.ops)
+      for (const int root : settings.roots)
+        for (const uint64_t n_bytes : sizes)
           requests.push_back({.n_bytes = n_bytes, .dtype = dtype, .op = op, .root = root});
   return requests;
 }
 
 PerfRank::Setup setup_of(const Program& program, std::span<const RowRequest> requests, int n_ranks) {
   const PerfOptions& o = program.options();
-  PerfRank::Setup setup = {.collective = program.collective, .options = &o, .codec = program.codec};
-  if (!o.codec.empty()) setup.call.codec = program.codec;
+  const CodecSpec codec = program.settings.codec;
+  PerfRank::Setup setup = {.collective = program.collective, .options = &o, .codec = codec};
+  if (!o.codec.empty()) setup.call.codec = codec;
   setup.call.timeout = Seconds(o.timeout_s);
-  if (o.algorithm.find_first_of(kRuleMarks) == std::string::npos) setup.call.algorithm = o.algorithm;
+  setup.call.algorithm = program.settings.algorithm;
   for (const RowRequest& r : requests) {
     const size_t count = count_for(*program.collective, r.n_bytes, r.dtype, n_ranks);
     setup.most_bytes = std::max(setup.most_bytes, bytes_of(*program.collective, count, r.dtype, n_ranks));
@@ -187,7 +148,7 @@ class RankRun {
   }
 
   Status sweep(Communicator& comm) {
-    TERN_ASSIGN(const std::vector<RowRequest> requests, requests_of(program_, world_.size));
+    const std::vector<RowRequest> requests = requests_of(program_);
     TERN_TRY(start());
     const PerfOptions& o = program_.options();
     TERN_ASSIGN(PerfRank rank, PerfRank::create(comm, setup_of(program_, requests, world_.size)));
@@ -268,32 +229,12 @@ class RankRun {
   int n_placements_ = 0;
 };
 
-/// What the flags change in the settings.
-Result<Config> config_for(Program& program) {
-  const PerfOptions& o = program.options();
-  TERN_ASSIGN(Config config, Config::from_environment());
-  if (!o.transport.empty()) TERN_TRY(config.set("transport", o.transport));
-  if (o.algorithm.find_first_of(kRuleMarks) != std::string::npos)
-    TERN_TRY(config.set("algorithm", o.algorithm));
-  TERN_ASSIGN(program.codec, parse_codec(o.codec.empty() ? config.codec : o.codec));
-  TERN_TRY(dtypes_of(o).status());
-  TERN_TRY(ops_of(o, *program.collective).status());
-  // Room for both buffers of the largest row, and as much again for what collectives take.
-  config.heap_bytes = std::max<uint64_t>(config.heap_bytes, 4 * o.max_bytes + (64U << 20));
-  return config;
-}
-
-Result<std::vector<World>> worlds_for(const Program& program, const Config& config) {
+Result<std::vector<World>> worlds_for(const Program& program) {
   const int n_threads = program.options().n_ranks_in_process();
-  TERN_ASSIGN(const World world, World::from_environment(config));
-  if (n_threads == 1) return std::vector<World>{world};
-  if (world.size > 1)
-    return error(
-        Code::kInvalidArgument,
-        "--nthreads {} x --ngpus {} makes ranks of threads, which works in one process, but {} were started; "
-        "start {} processes instead",
-        program.options().n_threads, program.options().n_gpus, world.size, world.size * n_threads);
-  return World::in_process_world(n_threads, config);
+  const Config& config = program.settings.config;
+  if (n_threads > 1) return World::in_process_world(n_threads, config);
+  TERN_ASSIGN(World world, World::from_environment(config));
+  return std::vector<World>{std::move(world)};
 }
 
 int run_ranks(const Program& program, const std::vector<World>& worlds) {
@@ -331,27 +272,29 @@ std::vector<uint64_t> sweep_sizes(const PerfOptions& o) {
 
 int run_perf(const PerfCollective& collective, std::span<const char* const> args, std::FILE* out) {
   Program program = {.collective = &collective, .args = {args.begin(), args.end()}, .out = out};
-  Result<PerfCommand> command = parse_perf_options(args);
-  if (!command.ok()) {
-    if (speaks_first()) tell(program, command.error());
+  const auto wrong_flags = [&program](const Error& e) {
+    if (speaks_first(environment)) tell(program, e);
     return kBadFlags;
-  }
+  };
+  Result<PerfCommand> command = parse_perf_options(args);
+  if (!command.ok()) return wrong_flags(command.error());
   program.command = std::move(*command);
   if (!program.command.help.empty()) {
-    if (speaks_first()) fmt::print(out, "{}", program.command.help);
+    if (speaks_first(environment)) fmt::print(out, "{}", program.command.help);
     return kGood;
   }
-  const Result<Config> config = config_for(program);
+  const Result<Config> config = Config::from_environment();
   if (!config.ok()) {
-    if (speaks_first()) tell(program, config.error());
+    tell(program, config.error());  // every rank has an environment of its own
     return kBadFlags;
   }
-  const Result<std::vector<World>> worlds = worlds_for(program, *config);
-  if (!worlds.ok()) {
-    if (speaks_first()) tell(program, worlds.error());
-    return kFailed;
-  }
-  return run_ranks(program, *worlds);
+  Result<PerfSettings> settings = settle(program.options(), collective, *config);
+  if (!settings.ok()) return wrong_flags(settings.error());
+  program.settings = std::move(*settings);
+  const Result<std::vector<World>> worlds = worlds_for(program);
+  if (worlds.ok()) return run_ranks(program, *worlds);
+  if (speaks_without_world(worlds.error(), environment)) tell(program, worlds.error());
+  return kFailed;
 }
 
 }  // namespace tern::bench

@@ -60,8 +60,7 @@ Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
               parse_algorithm_rules(is_spec && !q.algorithm.empty() ? q.algorithm : config.algorithm));
   CandidateQuery query = query_of(q);
   query.only = is_spec ? rules.find(q.collective, q.n_bytes) : std::string_view(q.algorithm);
-  TERN_ASSIGN(const std::vector<Candidate> candidates, rank_candidates(query, model_of(q, config)));
-  return candidates.front();
+  return fastest_candidate(query, model_of(q, config));
 }
 
 std::string question_text(const PlanQuestion& q) {

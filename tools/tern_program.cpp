@@ -75,6 +75,7 @@ int print(const Result<Report>& report, const Flags& flags, std::FILE* out) {
 int run_tern(std::span<const char* const> args, std::FILE* out) {
   Flags flags;
   CLI::App app("Shows what Tern is made of and what it decides.", "tern");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.require_subcommand(0, 1);  // none: said below, so that an unknown word is what is complained about
   app.fallthrough();
   app.add_flag("--json", flags.json, "the answer as JSON");
@@ -91,11 +92,7 @@ int run_tern(std::span<const char* const> args, std::FILE* out) {
   try {
     app.parse(static_cast<int>(args.size()), args.data());
   } catch (const CLI::Success& e) {  // --help
-    fmt::print(out, "{}",
-               (why_command->parsed()    ? why_command
-                : show_command->parsed() ? show_command
-                                         : &app)
-                   ->help());
+    fmt::print(out, "{}", app.help());
     return kGood;
   } catch (const CLI::ParseError& e) {
     fmt::print(stderr, "tern: {} (--help lists the flags)\n", e.what());

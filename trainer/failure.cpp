@@ -1,3 +1,4 @@
+#include "runtime/bootstrap/speaker.h"
 #include "trainer/session.h"
 
 namespace tern::trainer {
@@ -6,10 +7,7 @@ bool speaks_for_failure(const World& world, const Error& error) {
   // The store's first failure is the same for all ranks, what each saw of it is not.
   const std::optional<Error> first = world.store ? world.store->failure() : std::nullopt;
   const Error& cause = first ? *first : error;
-  const bool others_speak =
-      cause.code == Code::kPeerLost || cause.code == Code::kTimeout || cause.code == Code::kMismatch;
-  if (others_speak) return world.rank == (cause.rank == 0 && world.size > 1 ? 1 : 0);
-  return world.rank == (cause.rank < 0 ? 0 : cause.rank);
+  return world.rank == speaker_of(cause, world.size);
 }
 
 }  // namespace tern::trainer

@@ -10,6 +10,7 @@
 #include "runtime/base/config.h"
 #include "runtime/base/output.h"
 #include "runtime/bootstrap/launch.h"
+#include "runtime/bootstrap/speaker.h"
 #include "trainer/banner.h"
 #include "trainer/config/keys.h"
 #include "trainer/session.h"
@@ -72,12 +73,7 @@ int train(const CommandLine& line, Config settings) {
   make_room(run, settings);
   const Result<World> world = World::from_environment(settings);
   if (!world.ok()) {
-    // Without a world the ranks cannot agree on who speaks. What is wrong with another rank, rank 0 says, or
-    // rank 1 when it is rank 0 that is missing; what is wrong with this rank alone, only it can say.
-    const Result<Launch> launch = detect_launch(environment);
-    const int speaker = world.error().rank == 0 ? 1 : 0;
-    const bool speaks = !launch.ok() || world.error().rank < 0 || launch->rank == speaker;
-    return speaks ? fail(world.error()) : 1;
+    return speaks_without_world(world.error(), environment) ? fail(world.error()) : 1;
   }
   catch_stop_signals();
   const bool first = world->rank == 0;
@@ -117,6 +113,13 @@ int run(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
     fmt::print(stderr, "tern-train: {} (--help lists the flags)\n", wrong.what());
+    return 2;
+  }
+  if (line.ranks > 0 && !line.check_config && !line.dry_run) {
+    fmt::print(stderr,
+               "tern-train: --ranks {} is for --check-config and --dry-run; a run has the ranks that mpirun, "
+               "torchrun or srun starts\n",
+               line.ranks);
     return 2;
   }
   if (line.list_keys) {

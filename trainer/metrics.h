@@ -32,6 +32,8 @@ struct StepRecord {
 };
 nlohmann::ordered_json to_json(const StepRecord& record);
 
+inline constexpr std::string_view kMetricsName = "metrics.jsonl";
+
 /// metrics.jsonl: appended and flushed step by step, so that it can be watched.
 class MetricsFile {
  public:

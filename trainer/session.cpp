@@ -9,6 +9,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/kernels/peak.h"
 #include "trainer/model/generate.h"
+#include "trainer/output_dir.h"
 #include "trainer/parallel/agreement.h"
 #include "trainer/progress_line.h"
 #include "trainer/trainer.h"
@@ -27,6 +28,8 @@ class Session {
   Result<RunOutcome> run(const std::function<bool()>& stop) {
     TERN_TRY(prepare());
     TERN_TRY(resume());
+    if (trainer_->progress().step >= config_.run.steps) return nothing_to_do();
+    TERN_TRY(agree(comm_, begin_output()));
     Result<RunOutcome> outcome = steps(stop);
     if (!outcome.ok() || outcome->interrupted) return outcome;
     TERN_TRY(finish(*outcome));
@@ -51,6 +54,7 @@ class Session {
     // Before anything else is in the caches; the other ranks sleep in the next agreement.
     if (first() && config_.run.measure_peak) measure_peak();
     TERN_TRY(agree(comm_, check_memory(predict_memory(config_, plan_), ranks_, free_bytes)));
+    TERN_ASSIGN(start_, find_checkpoint(comm_, config_.run.resume, config_.run.output_dir));
     TERN_TRY(agree(comm_, make_output()));
     const std::string token_path = TokenFile::path_for(config_.data.text, config_.data.cache_dir);
     const bool tokenises = world_.local_rank == 0;  // one rank per machine: they may not share a file system
@@ -69,15 +73,15 @@ class Session {
         peak_flops_ / n_hosts / 1e9, team.size(), n_hosts));
   }
 
-  Status make_output() const {
+  /// Nothing in it is changed yet: what follows may fail, and an earlier run's files are then as they were.
+  Status make_output() {
     if (!first()) return {};
+    leftovers_ = find_leftovers(config_.run.output_dir, start_);
+    TERN_TRY(check_leftovers(config_.run, leftovers_));
     std::error_code failed;
     fs::create_directories(config_.run.output_dir, failed);
-    if (failed) {
-      return error(Code::kIo, "run.output_dir: cannot create {}: {}", config_.run.output_dir,
-                   failed.message());
-    }
-    return replace_file(in_output("run.json"), config_.resolved.dump(2) + "\n");
+    if (!failed) return {};
+    return error(Code::kIo, "run.output_dir: cannot create {}: {}", config_.run.output_dir, failed.message());
   }
 
   Status open_data(const std::string& token_path) {
@@ -97,22 +101,33 @@ class Session {
   }
 
   Status resume() {
-    TERN_ASSIGN(const std::string path, find_checkpoint(comm_, config_.run.resume, config_.run.output_dir));
-    if (!path.empty()) {
+    if (!start_.empty()) {
       TrainState state = trainer_->state();
-      TERN_ASSIGN(const Progress progress, load_checkpoint(comm_, state, path));
+      TERN_ASSIGN(const Progress progress, load_checkpoint(comm_, state, start_));
       trainer_->resume_at(progress);
-      say(fmt::format("  resumed     {} at step {}\n", path, progress.step));
+      say(fmt::format("  resumed     {} at step {}\n", start_, progress.step));
     } else if (config_.run.resume == "latest") {
-      say(fmt::format("  resumed     nothing: {} holds no checkpoint yet\n", config_.run.output_dir));
+      say(fmt::format("  resumed     nothing: {} holds no checkpoint yet, so this run starts at step 0\n",
+                      config_.run.output_dir));
     }
-    return agree(comm_, open_metrics());
+    return {};
   }
 
-  Status open_metrics() {
+  RunOutcome nothing_to_do() const {
+    say(fmt::format("nothing to do: {} is at step {}, and run.steps is {}; raise run.steps to go on\n",
+                    start_, trainer_->progress().step, config_.run.steps));
+    RunOutcome outcome;
+    outcome.checkpoint = start_;
+    return outcome;
+  }
+
+  Status begin_output() {
     if (!first()) return {};
-    TERN_ASSIGN(MetricsFile metrics,
-                MetricsFile::open(in_output("metrics.jsonl"), trainer_->progress().step));
+    TERN_ASSIGN(const std::string told, remove_leftovers(config_.run.output_dir, leftovers_));
+    say(told);
+    TERN_TRY(replace_file(in_output("run.json"), config_.resolved.dump(2) + "\n"));
+    const int64_t last_step = leftovers_.resumes_here ? trainer_->progress().step : 0;
+    TERN_ASSIGN(MetricsFile metrics, MetricsFile::open(in_output(kMetricsName), last_step));
     metrics_ = std::make_unique<MetricsFile>(std::move(metrics));
     return {};
   }
@@ -220,6 +235,8 @@ class Session {
   const Console& console_;
   Ranks ranks_;
   RunPlan plan_;
+  std::string start_;    ///< the checkpoint to go on from; empty: none
+  Leftovers leftovers_;  ///< on rank 0
   std::unique_ptr<TokenFile> tokens_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<MetricsFile> metrics_;

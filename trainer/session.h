@@ -19,8 +19,8 @@ struct Console {
 
 struct RunOutcome {
   bool interrupted = false;        ///< stopped by request before its last step
-  std::string checkpoint;          ///< last one written; empty: none
-  nlohmann::ordered_json summary;  ///< of summary.json, on rank 0
+  std::string checkpoint;          ///< last one written, or the one that left nothing to do; empty: none
+  nlohmann::ordered_json summary;  ///< of summary.json, on rank 0; null when there was nothing to do
 };
 
 /// Runs this rank's part. All ranks of the world call it with the same configuration.

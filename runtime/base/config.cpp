@@ -83,6 +83,8 @@ Status assign(const Setting& row, std::string_view value, uint64_t& out) {
 }
 
 Status assign(const Setting& row, std::string_view value, Config& config) {
+  // An empty text is how scripts and batch systems write "not set".
+  if (value.empty()) value = row.initial;
   return std::visit([&](auto member) { return assign(row, value, config.*member); }, row.member);
 }
 

@@ -42,12 +42,13 @@ class Config {
   /// the nearest known name. Errors: kInvalidArgument, naming the variable, its value and what is allowed.
   static Result<Config> from_environment();
 
-  /// The same from given variables; `warnings` receives a sentence per unknown TERN_* name. Other names are
-  /// ignored.
+  /// The same from given variables, an empty value being the default; `warnings` receives a sentence per
+  /// unknown TERN_* name. Other names are ignored.
   static Result<Config> from_variables(std::span<const Variable> variables,
                                        std::vector<std::string>& warnings);
 
-  /// Sets one row by its environment name or field name, as command lines and JSON files do.
+  /// Sets one row by its environment name or field name, as command lines and JSON files do; an empty value
+  /// sets the default.
   /// Errors: kNotFound (no such setting; names the nearest), kInvalidArgument (value not allowed; nothing
   /// changed).
   Status set(std::string_view setting, std::string_view value);

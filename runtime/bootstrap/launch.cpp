@@ -135,9 +135,10 @@ Result<Launch> by_pmi(const Variables& variables) {
 Result<Launch> detect_launch(const EnvironmentLookup& lookup) {
   const Variables variables(lookup);
   if (variables.has("RANK") || variables.has("WORLD_SIZE")) return by_variables(variables);
-  if (variables.has("OMPI_COMM_WORLD_RANK")) return by_open_mpi(variables);
+  if (variables.has("OMPI_COMM_WORLD_RANK") || variables.has("OMPI_COMM_WORLD_SIZE"))
+    return by_open_mpi(variables);
   if (is_srun(variables)) return by_srun(variables);
-  if (variables.has("PMI_RANK")) return by_pmi(variables);
+  if (variables.has("PMI_RANK") || variables.has("PMI_SIZE")) return by_pmi(variables);
   return Launch();
 }
 

@@ -15,6 +15,7 @@
 //    numbers. Passed over when PMI_RANK says something else (MPICH's mpirun inside a batch script).
 // 4. PMI_RANK, PMI_SIZE: MPICH's or Intel's mpirun, together with MASTER_ADDR and MASTER_PORT.
 // 5. None of these: a world of one.
+// One of a launcher's pair without the other is an error: each process would be a world of its own.
 #pragma once
 
 #include <functional>

@@ -208,8 +208,12 @@ Result<std::string> interface_addresses(std::string_view interface) {
     if (interface.empty() || interface == entry.interface) matching.push_back(entry.address);
   }
   if (matching.empty()) {
-    return error(Code::kNotFound, "no network interface \"{}\" with an address is up here; there are: {}",
-                 interface, fmt::join(existing, ", "));
+    const bool is_list = interface.find_first_of(", ;") != std::string_view::npos;
+    existing.erase(std::unique(existing.begin(), existing.end()), existing.end());
+    return error(
+        Code::kNotFound,
+        "TERN_NET_INTERFACE: no network interface \"{}\" with an address is up here{}; there are: {}",
+        interface, is_list ? " (it is one name, not a list)" : "", fmt::join(existing, ", "));
   }
   if (interface.empty()) return fmt::format("{}", fmt::join(matching, ","));
   return matching.front();

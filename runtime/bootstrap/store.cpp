@@ -34,9 +34,10 @@ Error name_missing(Store& store, std::string_view key, std::span<const int> memb
                     "rank {} did not hand on what all ranks said at \"{}\" within {:.3g} s", members.front(),
                     key, waited);
   }
-  return error_at(missing.front(), Code::kTimeout, "{} {} of {} did not come to \"{}\" within {:.3g} s",
+  const auto unproven = store.get(kUnprovenKey, Deadline(Clock::now()));
+  return error_at(missing.front(), Code::kTimeout, "{} {} of {} did not come to \"{}\" within {:.3g} s{}{}",
                   missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "), members.size(), key,
-                  waited);
+                  waited, unproven.ok() && !unproven->empty() ? "; " : "", unproven.ok() ? *unproven : "");
 }
 
 Result<std::vector<std::string>> unpack(std::string_view bytes, size_t n_values) {

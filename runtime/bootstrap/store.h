@@ -64,6 +64,10 @@ class Store {
   virtual void leave() = 0;
 };
 
+/// A key that the TCP store answers itself: a sentence about connections that did not prove the world's
+/// secret, empty while there are none and once all ranks have joined. Other stores do not know it.
+inline constexpr std::string_view kUnprovenKey = "store/unproven";
+
 /// Every rank's value under `key`, in rank order.
 /// Errors: kTimeout naming the ranks that did not come; kPeerLost.
 Result<std::vector<std::string>> exchange(Store& store, std::string_view key, int rank, int n_ranks,

@@ -16,6 +16,7 @@
 #include "runtime/bootstrap/frame.h"
 #include "runtime/bootstrap/handshake.h"
 #include "runtime/bootstrap/socket.h"
+#include "runtime/bootstrap/store.h"
 
 namespace tern {
 namespace {
@@ -24,7 +25,7 @@ constexpr auto kHandshakeTime = std::chrono::seconds(10);
 constexpr auto kLingerTime = std::chrono::seconds(5);
 constexpr size_t kReadBytes = size_t{64} << 10;
 
-enum class Phase : uint8_t { kHello, kProof, kJoined };
+enum class Phase : uint8_t { kHello, kProof, kRefused, kJoined };
 
 struct Connection {
   Fd fd;
@@ -151,8 +152,7 @@ class Loop {
 
   void join(Connection& connection, std::string_view proof) {
     if (!check_proof(key_, connection.hello, connection.challenge, proof)) {
-      log_warn("bootstrap", "dropped a connection to the store that does not know the world's secret");
-      connection.is_over = true;
+      connection.is_over = true;  // still in its proof: drop_ended() counts it
       return;
     }
     const Hello hello = *read_hello(connection.hello);
@@ -176,6 +176,7 @@ class Loop {
   void refuse(Connection& connection, const Error& why) {
     append_frame(connection.out, {.type = FrameType::kRefused, .value = pack_error(why)});
     flush(connection);
+    connection.phase = Phase::kRefused;
     connection.is_over = true;
   }
 
@@ -225,6 +226,7 @@ class Loop {
 
   void handle_get(Connection& connection, const Frame& frame) {
     const Waiter waiter = {&connection, frame.id, frame.type == FrameType::kWatch};
+    if (frame.key == kUnprovenKey) return reply(waiter, unproven());
     const auto at = values_.find(frame.key);
     if (at != values_.end()) return reply(waiter, at->second);
     if (failure_ && !waiter.only_watches) return refuse_request(waiter, *failure_);
@@ -232,6 +234,17 @@ class Loop {
       return refuse_request(waiter, error(Code::kTimeout, "nobody set the key \"{}\" in time", frame.key));
     }
     waiters_.emplace(frame.key, waiter);
+  }
+
+  // Of interest only while somebody is missing: a rank with another secret is one that does not come.
+  std::string unproven() const {
+    const bool all_came = std::find(joined_.begin(), joined_.end(), false) == joined_.end();
+    if (n_unproven_ == 0 || all_came) return {};
+    return fmt::format(
+        "{} connection{} to the store did not prove the world's secret, so TERN_SECRET probably differs "
+        "between "
+        "ranks",
+        n_unproven_, n_unproven_ == 1 ? "" : "s");
   }
 
   void handle_leave(Connection& connection, const Frame& frame) {
@@ -290,6 +303,9 @@ class Loop {
         continue;
       }
       std::erase_if(waiters_, [&](const auto& entry) { return entry.second.connection == &*at; });
+      // It said hello as a rank does, then sent no proof or a wrong one.
+      if (at->phase == Phase::kProof && n_unproven_++ == 0)
+        log_warn("bootstrap", "a connection to the store did not prove the world's secret (TERN_SECRET)");
       const bool is_lost = at->phase == Phase::kJoined && !at->has_left;
       const int rank = at->rank;
       at = connections_.erase(at);
@@ -305,6 +321,7 @@ class Loop {
   int size_;
   AuthKey key_;
   std::vector<bool> joined_;  // ever; a rank does not come twice
+  int n_unproven_ = 0;
   std::optional<Deadline> linger_;
   std::optional<Error> failure_;
   std::list<Connection> connections_;  // a list: waiters point into it

@@ -39,8 +39,10 @@ Result<Fd> connect_and_prove(const TcpStore::Options& options, const std::string
       return error(Code::kInvalidArgument, "what listens at {} is not the store of a Tern world",
                    place(address, options.port));
     case Verdict::kWrongSecret:
-      return error(Code::kInvalidArgument, "the store at {} has another secret than this rank (TERN_SECRET)",
-                   place(address, options.port));
+      return error(Code::kInvalidArgument,
+                   "rank {} and the store of rank 0 at {} did not prove the same secret to each other, so "
+                   "TERN_SECRET probably differs between them",
+                   options.rank, place(address, options.port));
   }
   TERN_TRY(send_all(fd.get(), make_proof(key, hello, challenge), deadline));
   return fd;
@@ -59,8 +61,8 @@ Result<Fd> connect_until(const TcpStore::Options& options) {
       last = fd.error();
     }
     if (options.deadline.passed()) {
-      return error_at(0, Code::kTimeout, "rank 0's store could not be joined within {:.3g} s: {}",
-                      seconds_since(start), last.message);
+      return error(Code::kTimeout, "rank {} could not join rank 0's store within {:.3g} s: {}", options.rank,
+                   seconds_since(start), last.message);
     }
     std::this_thread::sleep_for(std::min<Clock::duration>(kRetryPause, options.deadline.left()));
   }

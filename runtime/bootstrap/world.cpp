@@ -57,6 +57,13 @@ Status meet(World& world, Deadline deadline) {
   return {};
 }
 
+/// The error as other ranks hear it.
+Error at_fault(Error error, int rank) {
+  error.message = fmt::format("rank {}: {}", rank, error.message);
+  error.rank = rank;
+  return error;
+}
+
 /// What joining the store needs beyond TcpStore::Options.
 struct Arrival {
   TcpStore::Options options;
@@ -90,7 +97,11 @@ Result<World> arrive(Arrival arrival, const Config& config) {
   world.store = std::shared_ptr<Store>(owner, owner->store.get());
   world.address = owner->store->local_address();
   if (!config.net_interface.empty()) {
-    TERN_ASSIGN(world.address, interface_addresses(config.net_interface));
+    const auto address = interface_addresses(config.net_interface);
+    // The others must not wait for this rank.
+    if (!address) world.store->fail(at_fault(address.error(), world.rank));
+    if (!address) return address.error();
+    world.address = *address;
   }
   TERN_TRY(meet(world, arrival.options.deadline));
   return world;
@@ -167,7 +178,10 @@ Result<World> World::from_mpi(const Config& config) {
   arrival.options.rank = arrival.mpi->rank();
   arrival.options.size = arrival.mpi->size();
   Result<Meeting> meeting = Meeting();
-  if (arrival.options.rank == 0) meeting = host_meeting(arrival.options.size, config, arrival.server);
+  if (arrival.options.rank == 0) {
+    meeting = host_meeting(arrival.options.size, config, arrival.server);
+    if (!meeting) meeting = at_fault(meeting.error(), 0);
+  }
   TERN_ASSIGN(const std::string said, arrival.mpi->broadcast(pack_meeting(meeting)));
   TERN_ASSIGN(const Meeting agreed, unpack_meeting(said));
   arrival.options.addresses = split_at_commas(agreed.addresses);

@@ -105,6 +105,22 @@ TEST(PerfOptions, WrongFlagsAreOneSentenceWithTheFlagAndTheValue) {
   }
 }
 
+TEST(PerfOptions, TheLastOfAFlagThatComesTwiceCounts) {
+  const auto command =
+      parse({"-n",  "3",  "-b", "1K", "--iters", "5",  "-b",      "2K", "-o",      "max", "-o",
+             "min", "-C", "1",  "-C", "0",       "-G", "1",       "-G", "0",       "-T",  "1",
+             "-T",  "2",  "-a", "1",  "-a",      "3",  "--codec", "q8", "--codec", "none"});
+  ASSERT_TRUE(command.ok()) << command.error().message;
+  EXPECT_EQ(command->options.iters, 5);
+  EXPECT_EQ(command->options.min_bytes, 2U << 10);
+  EXPECT_EQ(command->options.op, "min");
+  EXPECT_FALSE(command->options.report_cputime);
+  EXPECT_EQ(command->options.timeout_s, 2);
+  EXPECT_EQ(command->options.average, Average::kMax);
+  EXPECT_EQ(command->options.codec, "none");
+  EXPECT_TRUE(command->without_effect.empty());
+}
+
 TEST(PerfOptions, HelpListsEveryFlag) {
   const auto command = parse({"-h"});
   ASSERT_TRUE(command.ok());

@@ -161,19 +161,32 @@ TEST(PerfRun, WhatCannotRunIsOneSentenceOnStderr) {
   EXPECT_THAT(flag, HasSubstr("all_reduce_perf: "));
   EXPECT_THAT(flag, HasSubstr("--bogus"));
   EXPECT_EQ(lines(flag), 1) << flag;
-  EXPECT_THAT(error_of(row("all_reduce"), {"-d", "complex"}, 2), HasSubstr("complex"));
-  EXPECT_THAT(error_of(row("all_reduce"), {"-o", "mulsum"}, 2), HasSubstr("mulsum"));
-  EXPECT_THAT(error_of(row("all_reduce"), {"--codec", "q9"}, 2), HasSubstr("q9"));
-  EXPECT_THAT(error_of(row("all_reduce"), {"--transport", "pigeon"}, 2), HasSubstr("pigeon"));
-  const std::string root = error_of(row("broadcast"), {"-t", "2", "-r", "2", "-b", "8", "-e", "8"}, 1);
-  EXPECT_THAT(root, HasSubstr("--root 2 is not a rank of a world of 2"));
-  EXPECT_EQ(lines(root), 1) << root;
-  const std::string algorithm =
-      error_of(row("all_reduce"), {"-t", "2", "-b", "8", "-e", "8", "--algorithm", "rng"}, 1);
-  EXPECT_THAT(algorithm, HasSubstr("rng"));
-  EXPECT_EQ(lines(algorithm), 1) << algorithm;
-  EXPECT_THAT(error_of(row("broadcast"), {"-t", "2", "-b", "8", "-e", "8", "--codec", "q8"}, 1),
-              HasSubstr("q8"));
+  struct Wrong {
+    std::string_view collective;
+    std::vector<const char*> args;
+    const char* says;
+  };
+  const std::vector<Wrong> cases = {
+      {"all_reduce", {"-d", "complex"}, "--datatype complex: "},
+      {"all_reduce", {"-o", "mulsum"}, "--op mulsum: "},
+      {"all_reduce", {"--codec", "q9"}, "--codec q9: "},
+      {"all_reduce", {"--codec", "topk:k=99"}, "--codec topk:k=99: "},
+      {"broadcast", {"--codec", "q8"}, "--codec q8: codecs are for sums and averages"},
+      {"all_reduce", {"--transport", "pigeon"}, "--transport pigeon: "},
+      {"all_reduce", {"--algorithm", "rng"}, "--algorithm rng: "},
+      {"all_reduce", {"--algorithm", "ring@big"}, "--algorithm ring@big: "},
+      {"all_reduce", {"--algorithm", "all_reduce:0-4k=rng"}, "--algorithm all_reduce:0-4k=rng: "},
+      {"all_gather", {"--algorithm", "one_shot"}, "--algorithm one_shot: one_shot has no all_gather"},
+      {"all_reduce", {"--algorithm", "ring", "--codec", "q8"}, "ring cannot carry --codec q8"},
+      {"broadcast", {"-r", "2"}, "--root 2 is not a rank of a world of 2"}};
+  for (Wrong wrong : cases) {
+    for (const char* more : {"-t", "2", "-b", "8", "-e", "8"}) wrong.args.push_back(more);
+    const Ran ran = run_threads(row(wrong.collective), wrong.args);
+    EXPECT_EQ(ran.out, "") << wrong.says << ": before the header";
+    const std::string said = error_of(row(wrong.collective), wrong.args, 2);
+    EXPECT_THAT(said, HasSubstr(wrong.says));
+    EXPECT_EQ(lines(said), 1) << said;
+  }
   EXPECT_THAT(error_of(row("all_reduce"), {"-b", "8", "-e", "8", "-J", "/no/such/folder/x.json"}, 1),
               HasSubstr("/no/such/folder/x.json"));
 }
@@ -262,7 +275,38 @@ TEST(PerfRun, TwoProcessesOfARankEachAreRight) {
 }
 
 TEST(PerfRun, ThreadsAsRanksOfSeveralProcessesAreRefused) {
-  EXPECT_EQ(run_processes(row("all_reduce"), 2, {"-t", "2", "-b", "8", "-e", "8"}).status, 1);
+  EXPECT_EQ(run_processes(row("all_reduce"), 2, {"-t", "2", "-b", "8", "-e", "8"}).status, 2);
+}
+
+/// What a process says as `rank` of two when it is alone.
+std::string said_alone_as(const char* rank, const char* address) {
+  ::setenv("RANK", rank, 1);
+  ::setenv("WORLD_SIZE", "2", 1);
+  ::setenv("MASTER_ADDR", address, 1);
+  ::setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
+  ::setenv("TERN_BOOTSTRAP_TIMEOUT", "0.05", 1);
+  const std::string said = error_of(row("all_reduce"), {"-b", "8", "-e", "8"}, 1);
+  for (const char* variable : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TERN_BOOTSTRAP_TIMEOUT"})
+    ::unsetenv(variable);
+  return said;
+}
+
+TEST(PerfRun, EveryRankSaysThatItCannotReachTheStore) {
+  for (const char* rank : {"0", "1"}) {
+    const std::string said = said_alone_as(rank, "no-such-host.invalid");
+    EXPECT_THAT(said, HasSubstr("the address \"no-such-host.invalid\" cannot be resolved"));
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  }
+  EXPECT_THAT(said_alone_as("1", "127.0.0.1"), HasSubstr("rank 1 could not join rank 0's store"));
+  EXPECT_THAT(said_alone_as("0", "127.0.0.1"), HasSubstr("rank 1 of 2 did not come"));
+}
+
+TEST(PerfRun, EveryRankSaysWhatIsWrongWithItsOwnSettings) {
+  ::setenv("RANK", "1", 1);
+  ::setenv("WORLD_SIZE", "2", 1);
+  ::setenv("TERN_TIMEOUT", "soon", 1);
+  EXPECT_THAT(error_of(row("all_reduce"), {}, 2), HasSubstr("TERN_TIMEOUT=\"soon\""));
+  for (const char* variable : {"RANK", "WORLD_SIZE", "TERN_TIMEOUT"}) ::unsetenv(variable);
 }
 
 }  // namespace

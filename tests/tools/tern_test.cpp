@@ -170,6 +170,20 @@ TEST(Tern, HelpOfASubcommandNamesItsFlags) {
   EXPECT_THAT(ran.out, HasSubstr("--hosts"));
 }
 
+TEST(Tern, UsageLinesAreWhatOneTypes) {
+  EXPECT_THAT(tern_says({"--help"}).out, HasSubstr("Usage: tern "));
+  EXPECT_THAT(tern_says({"info", "--help"}).out, HasSubstr("Usage: tern info "));
+  EXPECT_THAT(tern_says({"why", "--help"}).out, HasSubstr("Usage: tern why "));
+  EXPECT_THAT(tern_says({"plan", "--help"}).out, HasSubstr("Usage: tern plan "));
+  EXPECT_THAT(tern_says({"plan", "show", "--help"}).out, HasSubstr("Usage: tern plan show "));
+}
+
+TEST(Tern, TheLastOfAFlagThatComesTwiceCounts) {
+  const Ran ran = tern_says({"why", "all_reduce", "--ranks", "4", "--ranks", "2", "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(json::parse(ran.out)["ranks"], 2);
+}
+
 TEST(TextTable, NumbersAreRightAligned) {
   EXPECT_EQ(text_table({{"name", "us", "note"}, {"a", "9.5", "x"}, {"long name", "10", ""}}),
             "name        us  note\n"

@@ -32,7 +32,8 @@ TEST(BadRun, EveryImpossibleConfigurationSaysWhy) {
   EXPECT_THAT(problem({"run.stepz=3"}),
               HasSubstr("unknown key run.stepz; the nearest known key is run.steps"));
   EXPECT_THAT(problem({"run.steps=many"}), HasSubstr("run.steps is \"many\"; allowed: a whole number"));
-  EXPECT_THAT(problem({"deepspeed.train_batch_size=10"}), HasSubstr("train_batch_size 10 is not"));
+  EXPECT_THAT(problem({"deepspeed.train_batch_size=10"}),
+              HasSubstr("train_batch_size 10 is no multiple of 3 ranks"));
   EXPECT_THAT(problem({"model.vocab_size=100"}),
               HasSubstr("model.vocab_size 100 is smaller than the 256 tokens"));
   EXPECT_THAT(problem({"data.text=/nowhere/text.txt"}), HasSubstr("there is no file /nowhere/text.txt"));

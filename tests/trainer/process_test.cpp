@@ -21,6 +21,7 @@ struct Job {
   std::string directory;
   std::vector<std::string> assignments;
   std::vector<std::string> environment;
+  std::function<std::string(int rank)> environment_of_rank = {};  ///< one variable more
 };
 
 /// One process per rank, as torchrun starts them.
@@ -43,6 +44,7 @@ std::vector<Process> start(const Job& job) {
                            "TERN_TIMEOUT=20",
                            "TERN_BOOTSTRAP_TIMEOUT=20"};
     command.environment.insert(command.environment.end(), job.environment.begin(), job.environment.end());
+    if (job.environment_of_rank) command.environment.push_back(job.environment_of_rank(rank));
     command.output = fmt::format("{}/rank_{}.out", job.directory, rank);
     ranks.emplace_back(std::move(command));
   }
@@ -188,6 +190,25 @@ TEST(Processes, AnImpossibleRunIsOneSentenceFromOneRank) {
   EXPECT_THAT(ranks[0].output(), HasSubstr("tern-train: the batch equation does not hold"));
 }
 
+TEST(Processes, EveryRankSaysThatItCannotReachTheStore) {
+  const std::string directory = prepared_directory();
+  auto ranks =
+      start({.n_ranks = 3, .directory = directory, .environment = {"MASTER_ADDR=no-such-host.invalid"}});
+  EXPECT_EQ(wait_for_all(ranks), all_of(3, 1));
+  for (const Process& rank : ranks) EXPECT_THAT(rank.output(), HasSubstr("cannot be resolved"));
+}
+
+TEST(Processes, ADifferentSecretIsToldByTheRankThatHasItAndByRankZero) {
+  const std::string directory = prepared_directory();
+  Job job{.n_ranks = 2, .directory = directory, .environment = {"TERN_BOOTSTRAP_TIMEOUT=2"}};
+  job.environment_of_rank = [](int rank) { return fmt::format("TERN_SECRET={}", rank); };
+  auto ranks = start(job);
+  EXPECT_EQ(wait_for_all(ranks), all_of(2, 1));
+  EXPECT_THAT(ranks[0].output(), HasSubstr("rank 1 of 2 did not come"));
+  EXPECT_THAT(ranks[0].output(), HasSubstr("1 connection to the store did not prove the world's secret"));
+  EXPECT_THAT(ranks[1].output(), HasSubstr("TERN_SECRET probably differs"));
+}
+
 TEST(Processes, ASignalEndsTheRunAfterItsStepWithACheckpointToGoOnFrom) {
   const std::string directory = prepared_directory();
   auto ranks = start({.n_ranks = 2, .directory = directory, .assignments = {"run.steps=1000000"}});
@@ -216,7 +237,7 @@ std::string output_of(const std::vector<std::string>& arguments, int expected_co
 TEST(CommandLine, ChecksAndDescribesRunsWithoutRanks) {
   EXPECT_THAT(output_of({kTinyConfig, "--check-config", "--ranks", "4"}, 0),
               HasSubstr("is a valid run for 4 ranks"));
-  EXPECT_THAT(output_of({kTinyConfig, "--check-config", "--ranks", "5"}, 1), HasSubstr("x 5 ranks"));
+  EXPECT_THAT(output_of({kTinyConfig, "--check-config", "--ranks", "5"}, 1), HasSubstr("of 5 ranks"));
   EXPECT_THAT(output_of({kTinyConfig, "--dry-run", "--ranks", "4"}, 0), HasSubstr("34,976 parameters"));
   EXPECT_THAT(output_of({TERN_SOURCE_DIR "/trainer/configs/kjv.json", "--dry-run", "--ranks", "4"}, 0),
               HasSubstr("x 4 ranks"));
@@ -225,6 +246,8 @@ TEST(CommandLine, ChecksAndDescribesRunsWithoutRanks) {
   EXPECT_THAT(output_of({"--keys"}, 0), HasSubstr("| `deepspeed.train_batch_size` |"));
   EXPECT_THAT(output_of({kTinyConfig, "--set", "run.steps"}, 1), HasSubstr("key.path=value"));
   EXPECT_THAT(output_of({kTinyConfig, "--stepz"}, 2), Not(testing::IsEmpty()));
+  EXPECT_THAT(output_of({kTinyConfig, "--ranks", "4"}, 2),
+              HasSubstr("--ranks 4 is for --check-config and --dry-run"));
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ struct InProcess {
   int n_ranks = 1;
   std::function<bool()> stop;  ///< asked on rank 0 only
   std::string transport = "auto";
+  std::string* said = nullptr;  ///< takes what rank 0 writes to its console
 };
 
 /// Runs on threads of this process.
@@ -63,7 +64,11 @@ inline Outcomes run_on_threads(const InProcess& how, const std::vector<std::stri
   for (const World& world : *worlds) {
     threads.emplace_back([&, rank = world.rank] {
       const auto config = RunConfig::from_file(kTinyConfig, assignments);
-      outcomes[static_cast<size_t>(rank)] = run_training(world, config, {}, rank == 0 ? how.stop : nullptr);
+      Console console;
+      if (rank == 0 && how.said != nullptr)
+        console.write = [&how](std::string_view text) { how.said->append(text); };
+      outcomes[static_cast<size_t>(rank)] =
+          run_training(world, config, console, rank == 0 ? how.stop : nullptr);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -5,8 +5,31 @@
 namespace tern::trainer {
 namespace {
 
-std::string shown(const std::optional<int64_t>& value) {
-  return value ? std::to_string(*value) : "absent";
+/// What train_batch_size must be, in the words of the keys that were given.
+Error does_not_hold(const BatchRequest& request, int world_size) {
+  std::string factors;
+  int64_t unit = world_size;
+  const auto factor = [&](std::string_view key, const std::optional<int64_t>& value) {
+    if (!value) return;
+    factors += fmt::format("{} {} x ", key, *value);
+    unit *= *value;
+  };
+  factor("train_micro_batch_size_per_gpu", request.micro);
+  factor("gradient_accumulation_steps", request.accumulation);
+  factors += fmt::format("{} ranks", world_size);
+  if (request.micro && request.accumulation) {
+    return error(Code::kInvalidArgument,
+                 "the batch equation does not hold: {} makes {}, but deepspeed.train_batch_size is {}",
+                 factors, unit, *request.train);
+  }
+  const int64_t below = *request.train / unit * unit;
+  const std::string nearest =
+      below > 0 ? fmt::format("{} or {}", below, below + unit) : fmt::format("{}", unit);
+  return error(Code::kInvalidArgument,
+               "the batch equation does not hold: deepspeed.train_batch_size {} is no multiple of {}{}; the "
+               "nearest that is: {}",
+               *request.train, factors,
+               factors.find(" x ") == std::string::npos ? "" : fmt::format(" = {}", unit), nearest);
 }
 
 }  // namespace
@@ -32,15 +55,7 @@ Result<Batch> solve_batch(const BatchRequest& request, int world_size) {
     batch.accumulation = request.accumulation.value_or(1);
     batch.micro = batch.train / world_size / batch.accumulation;
   }
-  if (batch.micro * batch.accumulation * world_size != batch.train) {
-    const int64_t unit = (request.micro ? batch.micro : 1) * request.accumulation.value_or(1) * world_size;
-    return error(
-        Code::kInvalidArgument,
-        "the batch equation does not hold: train_batch_size {} is not train_micro_batch_size_per_gpu {} x "
-        "gradient_accumulation_steps {} x {} ranks; with these it must be {} {}",
-        batch.train, shown(request.micro), shown(request.accumulation), world_size,
-        request.micro && request.accumulation ? "exactly" : "a multiple of", unit);
-  }
+  if (batch.micro * batch.accumulation * world_size != batch.train) return does_not_hold(request, world_size);
   return batch;
 }
 

@@ -121,7 +121,12 @@ constexpr auto kKeys = std::to_array<Key>({
      "metrics, summary, checkpoints"},
     {"run.checkpoint_every", kInteger, "0", "0..1000000000", "steps between checkpoints; 0: only at the end"},
     {"run.checkpoint_keep", kInteger, "2", "0..1000000", "newest checkpoints kept; 0: all"},
-    {"run.resume", kText, "\"\"", "empty, latest, or a checkpoint's directory", "where to go on from"},
+    {"run.resume", kText, "\"\"", "empty, latest, or a checkpoint's directory",
+     "where to go on from; latest: the newest checkpoint in output_dir, step 0 when there is none; a "
+     "checkpoint at "
+     "run.steps leaves nothing to do"},
+    {"run.overwrite", kFlag, "false", "",
+     "delete checkpoints in output_dir that this run does not go on from; false: they are an error"},
     {"run.val_every", kInteger, "0", "0..1000000000", "steps between validations; 0: only at the end"},
     {"run.val_batches", kInteger, "4", "0..1000000",
      "batches of train_batch_size sequences per validation; 0: none"},

@@ -134,6 +134,7 @@ RunOptions read_run(const ConfigValues& values) {
   run.checkpoint_every = values.integer("run.checkpoint_every");
   run.checkpoint_keep = values.integer("run.checkpoint_keep");
   run.resume = values.text("run.resume");
+  run.overwrite = values.flag("run.overwrite");
   run.val_every = values.integer("run.val_every");
   run.val_batches = values.integer("run.val_batches");
   run.steps_per_print = values.integer("deepspeed.steps_per_print");

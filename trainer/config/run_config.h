@@ -50,6 +50,7 @@ struct RunOptions {
   int64_t checkpoint_every = 0;
   int64_t checkpoint_keep = 2;
   std::string resume;
+  bool overwrite = false;
   int64_t val_every = 0;
   int64_t val_batches = 4;
   int64_t steps_per_print = 10;

@@ -125,17 +125,29 @@ std::string_view kind_word(KeyKind kind) {
   return "";
 }
 
-/// The known key that a wrong path most likely meant: a typing error, or the right name in the wrong place.
+/// The key or section that stands for `key_path` in the section of `path`: "model" for a top-level name,
+/// "model.x" for a path in model. Empty when the key is in another section.
+std::string_view beside(std::string_view path, std::string_view key_path) {
+  const size_t n_prefix = path.size() - last_part(path).size();  // with its dot
+  if (key_path.substr(0, n_prefix) != path.substr(0, n_prefix)) return {};
+  return key_path.substr(0, key_path.find('.', n_prefix));
+}
+
+/// What a wrong path most likely meant: a typing error in a name of its own section, or the right name in the
+/// wrong place.
 std::string_view nearest_key(std::string_view path, std::span<const Key> keys) {
   std::string_view best;
   size_t best_distance = std::numeric_limits<size_t>::max();
-  for (const Key& key : keys) {
-    const size_t name_distance = edit_distance(last_part(path), last_part(key.path)) + 1;
-    const size_t distance = std::min(edit_distance(path, key.path), name_distance);
-    if (distance >= best_distance) continue;
-    best = key.path;
+  const auto consider = [&](std::string_view candidate, size_t distance) {
+    if (distance >= best_distance) return;
+    best = candidate;
     best_distance = distance;
+  };
+  for (const Key& key : keys) {
+    const std::string_view neighbour = beside(path, key.path);
+    if (!neighbour.empty()) consider(neighbour, edit_distance(path, neighbour));
   }
+  for (const Key& key : keys) consider(key.path, edit_distance(last_part(path), last_part(key.path)) + 1);
   return best;
 }
 

@@ -7,22 +7,37 @@
 
 namespace tern::trainer {
 
+namespace {
+
+int64_t validation_windows(int64_t n_windows, const DatasetOptions& options) {
+  const double share = options.needs_validation ? options.validation_fraction : 0.0;
+  if (share <= 0) return 0;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::floor(static_cast<double>(n_windows) * share)));
+}
+
+/// The fewest windows of which enough are left for one step.
+int64_t least_windows(const DatasetOptions& options) {
+  int64_t n = options.train_batch;
+  while (n - validation_windows(n, options) < options.train_batch)
+    n = options.train_batch + validation_windows(n, options);
+  return n;
+}
+
+}  // namespace
+
 Result<Dataset> Dataset::create(std::span<const uint8_t> tokens, const DatasetOptions& options) {
   Dataset dataset(tokens, options);
   const auto n_tokens = static_cast<int64_t>(tokens.size());
   const int64_t n_windows = std::max<int64_t>(0, (n_tokens - 1) / options.sequence_length);
-  const double share = options.needs_validation ? options.validation_fraction : 0.0;
-  dataset.n_validation_ = static_cast<int64_t>(std::floor(static_cast<double>(n_windows) * share));
-  if (share > 0) dataset.n_validation_ = std::max<int64_t>(1, dataset.n_validation_);
+  dataset.n_validation_ = validation_windows(n_windows, options);
   dataset.n_train_ = n_windows - dataset.n_validation_;
   if (dataset.n_train_ < options.train_batch) {
-    const int64_t needed_windows = options.train_batch + dataset.n_validation_;
     return error(
         Code::kInvalidArgument,
-        "the data is too small: {} tokens make {} training sequences of {} ({} more are kept for "
-        "validation), and one step takes {}; give at least {} tokens, or a smaller batch or sequence",
-        n_tokens, dataset.n_train_, options.sequence_length, dataset.n_validation_, options.train_batch,
-        needed_windows * options.sequence_length + 1);
+        "the data is too small: {} tokens make {} sequences of {}, and one step takes {} beside the {} "
+        "for validation; give at least {} tokens, or a smaller batch or sequence",
+        n_tokens, n_windows, options.sequence_length, options.train_batch, dataset.n_validation_,
+        least_windows(options) * options.sequence_length + 1);
   }
   return dataset;
 }

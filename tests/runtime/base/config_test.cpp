@@ -74,7 +74,7 @@ TEST(Config, AnUnknownVariableIsAWarningThatNamesTheNearest) {
 
 TEST(Config, ABadValueIsAnErrorThatNamesVariableValueAndWhatIsAllowed) {
   const std::vector<Config::Variable> bad = {
-      {"TERN_TRANSPORT", "tcp"}, {"TERN_TRANSPORT", "auto|shm"}, {"TERN_TRANSPORT", ""},
+      {"TERN_TRANSPORT", "tcp"}, {"TERN_TRANSPORT", "auto|shm"}, {"TERN_TRANSPORT", " "},
       {"TERN_TIMEOUT", "0"},     {"TERN_TIMEOUT", "soon"},       {"TERN_TIMEOUT", "nan"},
       {"TERN_TIMEOUT", "3s"},    {"TERN_THREADS", "1.5"},        {"TERN_THREADS", "-1"},
       {"TERN_THREADS", "99999"}, {"TERN_HEAP_BYTES", "inf"},     {"TERN_HEAP_BYTES", "1k"},
@@ -86,6 +86,18 @@ TEST(Config, ABadValueIsAnErrorThatNamesVariableValueAndWhatIsAllowed) {
     EXPECT_THAT(config.error().message, HasSubstr(fmt::format("{}=\"{}\"", name, value)));
     EXPECT_THAT(config.error().message, HasSubstr("allowed: "));
   }
+}
+
+TEST(Config, AnEmptyValueIsTheDefaultOfEverySetting) {
+  for (const Setting& row : kSettings) {
+    const Result<Config> config = read({{std::string(row.variable), ""}});
+    ASSERT_TRUE(config.ok()) << config.error().to_string();
+    EXPECT_EQ(*config, Config()) << row.variable;
+  }
+  Config config;
+  ASSERT_TRUE(config.set("timeout", "7").ok());
+  ASSERT_TRUE(config.set("timeout", "").ok());
+  EXPECT_EQ(config, Config());
 }
 
 TEST(Config, SetTakesFieldNamesAndLeavesTheValueOnError) {

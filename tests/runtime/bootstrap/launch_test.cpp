@@ -78,6 +78,10 @@ TEST(Launch, NamesTheVariableThatIsWrongOrMissing) {
   };
   EXPECT_THAT(message({{"RANK", "0"}}), HasSubstr("WORLD_SIZE"));
   EXPECT_THAT(message({{"WORLD_SIZE", "2"}}), HasSubstr("RANK"));
+  EXPECT_THAT(message({{"OMPI_COMM_WORLD_SIZE", "2"}}), HasSubstr("OMPI_COMM_WORLD_RANK is not set"));
+  EXPECT_THAT(message({{"OMPI_COMM_WORLD_RANK", "0"}}), HasSubstr("OMPI_COMM_WORLD_SIZE is not set"));
+  EXPECT_THAT(message({{"PMI_SIZE", "2"}}), HasSubstr("PMI_RANK is not set"));
+  EXPECT_THAT(message({{"PMI_RANK", "0"}}), HasSubstr("PMI_SIZE is not set"));
   EXPECT_THAT(message({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), HasSubstr("MASTER_ADDR"));
   EXPECT_THAT(message({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), HasSubstr("MASTER_PORT"));
   EXPECT_THAT(message({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),

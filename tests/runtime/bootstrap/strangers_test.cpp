@@ -62,9 +62,29 @@ TEST_F(StoreAmongStrangers, RefusesARankWithAnotherSecret) {
     const auto store = join(1, secret);
     ASSERT_FALSE(store.ok());
     EXPECT_EQ(store.error().code, Code::kInvalidArgument);
-    EXPECT_THAT(store.error().message, HasSubstr("TERN_SECRET"));
+    EXPECT_THAT(store.error().message, HasSubstr("rank 1 and the store of rank 0"));
+    EXPECT_THAT(store.error().message, HasSubstr("TERN_SECRET probably differs"));
   }
   expect_all_is_well();
+}
+
+TEST_F(StoreAmongStrangers, TellsWhoWaitsForARankOfConnectionsThatDidNotProveTheSecret) {
+  const std::vector<int> both = {0, 1};
+  const auto wait_in_vain = [&] {
+    const auto all = exchange_among(*host_, "meet", 0, both, "", Deadline::after(Seconds(0.01)));
+    return all.ok() ? std::string() : all.error().message;
+  };
+  EXPECT_THAT(wait_in_vain(), testing::EndsWith(" s"));
+  static_cast<void>(join(0, "right"));  // refused for another reason
+  for (int i = 0; i < 2; ++i) static_cast<void>(join(1, "wrong"));
+  const Fd liar = connect();
+  ASSERT_TRUE(send_all(liar.get(), make_hello({1, 2}) + std::string(kProofBytes, 'x'), patient()).ok());
+  static_cast<void>(read_to_end(liar));
+  EXPECT_THAT(wait_in_vain(), HasSubstr("rank 1 of 2 did not come"));
+  EXPECT_THAT(wait_in_vain(), HasSubstr("; 3 connections to the store did not prove the world's secret"));
+  expect_all_is_well();
+  auto second = join(1, "right");
+  EXPECT_EQ(host_->get(kUnprovenKey, patient()).value(), "") << "all have come";
 }
 
 TEST_F(StoreAmongStrangers, RefusesARankThatIsThereAndAWorldOfAnotherSize) {
@@ -186,7 +206,10 @@ TEST(Frame, RefusesLengthsBeyondTheLimit) {
 TEST(Socket, NamesTheInterfacesThatExist) {
   const auto unknown = interface_addresses("no-such-interface");
   ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, HasSubstr("TERN_NET_INTERFACE"));
   EXPECT_THAT(unknown.error().message, HasSubstr("lo"));
+  EXPECT_THAT(interface_addresses("lo,lo").error().message, HasSubstr("\"lo,lo\""));
+  EXPECT_THAT(interface_addresses("lo,lo").error().message, HasSubstr("one name, not a list"));
   EXPECT_EQ(interface_addresses("lo").value(), "127.0.0.1");
   EXPECT_THAT(interface_addresses("").value(), HasSubstr("127.0.0.1"));
 }

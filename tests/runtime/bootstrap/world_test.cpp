@@ -110,8 +110,23 @@ TEST(TcpWorld, NamesRankZeroWhenItDidNotCome) {
   const auto world = join(1, 2, free_port(), config);
   ASSERT_FALSE(world.ok());
   EXPECT_EQ(world.error().code, Code::kTimeout);
-  EXPECT_EQ(world.error().rank, 0);
-  EXPECT_THAT(world.error().message, HasSubstr("rank 0"));
+  EXPECT_EQ(world.error().rank, -1) << "rank 0 or the way to it: only this rank can tell";
+  EXPECT_THAT(world.error().message, HasSubstr("rank 1 could not join rank 0's store"));
+}
+
+TEST(TcpWorld, ARankWithoutTheInterfaceEndsTheOthersToo) {
+  const int port = free_port();
+  ChildProcess second([port] {
+    Config config = small_config();
+    config.net_interface = "no-such-interface";
+    const auto world = join(1, 2, port, config);
+    return !world.ok() && world.error().rank == -1 ? 0 : 1;
+  });
+  const auto world = join(0, 2, port);
+  ASSERT_FALSE(world.ok());
+  EXPECT_EQ(world.error().rank, 1);
+  EXPECT_THAT(world.error().message, HasSubstr("rank 1: TERN_NET_INTERFACE"));
+  EXPECT_EQ(second.wait(), 0);
 }
 
 // Joins, says so through the world's store, and stays until it is killed.

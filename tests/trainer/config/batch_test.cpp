@@ -41,12 +41,24 @@ TEST(BatchEquation, EveryCombinationGivesWhatDeepSpeedGives) {
   }
 }
 
-TEST(BatchEquation, TheErrorHoldsAllNumbers) {
-  const auto batch = solve_batch({33, 4, 2}, 3);
-  ASSERT_FALSE(batch.ok());
-  for (const char* part : {"33", "micro_batch_size_per_gpu 4", "accumulation_steps 2", "3 ranks", "24"}) {
-    EXPECT_THAT(batch.error().message, testing::HasSubstr(part));
-  }
+TEST(BatchEquation, TheErrorIsTheEquationAndWhatWouldHold) {
+  const auto says = [](const BatchRequest& request, int n_ranks, const char* words) {
+    const auto batch = solve_batch(request, n_ranks);
+    ASSERT_FALSE(batch.ok());
+    EXPECT_THAT(batch.error().message, testing::EndsWith(words));
+  };
+  says({33, 4, 2}, 3,
+       "does not hold: train_micro_batch_size_per_gpu 4 x gradient_accumulation_steps 2 x 3 ranks makes 24, "
+       "but "
+       "deepspeed.train_batch_size is 33");
+  says({33, 4, kNone}, 4,
+       "train_batch_size 33 is no multiple of train_micro_batch_size_per_gpu 4 x 4 ranks = 16; the nearest "
+       "that is: "
+       "32 or 48");
+  says({30, kNone, kNone}, 4, "train_batch_size 30 is no multiple of 4 ranks; the nearest that is: 28 or 32");
+  says({2, kNone, 3}, 4,
+       "train_batch_size 2 is no multiple of gradient_accumulation_steps 3 x 4 ranks = 12; the nearest that "
+       "is: 12");
 }
 
 }  // namespace

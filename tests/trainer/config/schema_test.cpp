@@ -36,6 +36,24 @@ TEST(Schema, ARightNameInTheWrongPlaceFindsItsPlace) {
               HasSubstr("nearest known key is deepspeed.train_batch_size"));
 }
 
+TEST(Schema, AMistypedSectionFindsTheSection) {
+  const auto real_problem = [](const char* text) {
+    const auto values = resolve(Json::parse(text), run_keys());
+    return values.ok() ? "" : values.error().message;
+  };
+  EXPECT_THAT(real_problem(R"({"modle": {}})"),
+              testing::EndsWith("unknown key modle; the nearest known key is model"));
+  EXPECT_THAT(real_problem(R"({"rn": {"steps": 3}})"), testing::EndsWith("key is run"));
+  EXPECT_THAT(real_problem(R"({"comunication": 1})"), testing::EndsWith("key is communication"));
+  EXPECT_THAT(real_problem(R"({"deepspeed": {"zero_optimisation": {}}})"),
+              testing::EndsWith("key is deepspeed.zero_optimization"));
+  EXPECT_THAT(real_problem(R"({"model": {"hidden_sise": 3}})"),
+              testing::EndsWith("key is model.hidden_size"));
+  EXPECT_THAT(real_problem(R"({"steps": 3})"), testing::EndsWith("key is run.steps"));
+  EXPECT_THAT(real_problem(R"({"run": {"lr": 3}})"),
+              testing::EndsWith("key is deepspeed.optimizer.params.lr"));
+}
+
 TEST(Schema, WrongTypesSayWhatIsAllowed) {
   EXPECT_THAT(problem(R"({"deepspeed": {"train_batch_size": "eight"}})"),
               HasSubstr("deepspeed.train_batch_size is \"eight\"; allowed: a whole number in 1..100"));

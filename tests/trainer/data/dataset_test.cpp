@@ -97,9 +97,27 @@ TEST(DatasetTest, TooLittleDataIsOneSentenceWithTheNumbers) {
   const auto tokens = counting_tokens(30);
   const auto dataset = Dataset::create(tokens, options(4));
   ASSERT_FALSE(dataset.ok());
-  EXPECT_THAT(dataset.error().message, testing::HasSubstr("30 tokens make 2 training sequences of 8"));
-  EXPECT_THAT(dataset.error().message, testing::HasSubstr("at least 41 tokens"));
-  EXPECT_FALSE(Dataset::create({}, options()).ok());
+  EXPECT_THAT(dataset.error().message, testing::HasSubstr("30 tokens make 3 sequences of 8"));
+  EXPECT_THAT(dataset.error().message, testing::HasSubstr("one step takes 4 beside the 1 for validation"));
+  for (const size_t n : {0, 1, 5}) {
+    const auto none = Dataset::create(counting_tokens(n), options());
+    ASSERT_FALSE(none.ok());
+    EXPECT_THAT(none.error().message, testing::HasSubstr(fmt::format("{} tokens make 0 sequences of 8", n)));
+  }
+}
+
+TEST(DatasetTest, AsManyTokensAsAskedForAreEnoughAndOneLessIsNot) {
+  for (const double share : {0.0, 0.05, 0.25, 0.9}) {
+    for (const int64_t batch : {1, 4, 37}) {
+      DatasetOptions wanted = options(batch);
+      wanted.validation_fraction = share;
+      const std::string message = Dataset::create({}, wanted).error().message;
+      const std::string mark = "at least ";
+      const size_t n = std::stoul(message.substr(message.find(mark) + mark.size()));
+      EXPECT_TRUE(Dataset::create(counting_tokens(n), wanted).ok()) << share << " of " << n;
+      EXPECT_FALSE(Dataset::create(counting_tokens(n - 1), wanted).ok()) << share << " of " << n;
+    }
+  }
 }
 
 }  // namespace
