@@ -51,8 +51,9 @@ Plan PlanBuilder::finish(int n_rounds) && {
   for (const Step& step : plan_.steps)
     if (step.dst.buffer == Buffer::kScratch)
       plan_.n_scratch = std::max(plan_.n_scratch, step.dst.slot + step.dst.n_chunks);
-  std::stable_sort(plan_.steps.begin(), plan_.steps.end(),
-                   [](const Step& a, const Step& b) { return a.round < b.round; });
+  const auto earlier = [](const Step& a, const Step& b) { return a.round < b.round; };
+  if (!std::is_sorted(plan_.steps.begin(), plan_.steps.end(), earlier))
+    std::stable_sort(plan_.steps.begin(), plan_.steps.end(), earlier);
   return std::move(plan_);
 }
 

@@ -35,15 +35,19 @@ Result<Plan> sequence(const Plan& a, const Plan& b) {
   Plan result = a;
   result.algorithm = a.algorithm + ";" + b.algorithm;
   result.n_rounds = a.n_rounds + b.n_rounds;
-  // b starts when all that a sent and received is done with, so it may use the same places.
-  result.n_scratch = std::max(a.n_scratch, b.n_scratch);
+  result.moves_runs = a.moves_runs || b.moves_runs;
+  // b starts when all that a sent and received is done with, so it may use the same places, unless runs of
+  // chunks tie them together in another way: see scratch_regions().
+  const int shift = result.moves_runs ? a.n_scratch : 0;
+  result.n_scratch = std::max(a.n_scratch, shift + b.n_scratch);
   result.n_wire = std::max(a.n_wire, b.n_wire);
   result.encoded = a.encoded || b.encoded;
   result.uneven = a.uneven || b.uneven;
   result.out_of_place_only = a.out_of_place_only || b.out_of_place_only;
-  result.moves_runs = a.moves_runs || b.moves_runs;
   for (Step step : b.steps) {
     step.round = static_cast<uint16_t>(step.round + a.n_rounds);
+    for (Ref* ref : {&step.src, &step.dst})
+      if (ref->buffer == Buffer::kScratch) ref->slot = narrow(ref->slot + shift);
     result.steps.push_back(step);
   }
   return result;

@@ -1,5 +1,7 @@
 #include "runtime/plan/form.h"
 
+#include <limits>
+
 namespace tern {
 namespace {
 
@@ -13,21 +15,25 @@ bool has_dst(StepKind kind) {
   return kind != StepKind::kSend;
 }
 
-bool holds(const Plan& plan, const Ref& ref) {
-  if (ref.buffer != Buffer::kInput && ref.buffer != Buffer::kOutput) return true;
-  const HeldChunks held = held_chunks(plan, ref.buffer);
-  return ref.chunk >= held.first && ref.chunk + ref.n_chunks <= held.first + held.n;
-}
+/// A plan and what its rank has of the caller's buffers.
+struct Context {
+  const Plan& plan;
+  HeldChunks input, output;
+};
 
-std::string_view wrong_with(const Plan& plan, const Ref& ref) {
+std::string_view wrong_with(const Context& context, const Ref& ref) {
+  const Plan& plan = context.plan;
   if (ref.n_chunks < 0 || ref.chunk < 0 || ref.chunk + ref.n_chunks > plan.n_chunks)
     return "its chunks are not in the vector";
   if (ref.n_chunks == 0) return "";
   const int n_slots = ref.buffer == Buffer::kScratch ? plan.n_scratch : plan.n_wire;
   const bool has_slots = ref.buffer == Buffer::kScratch || ref.buffer == Buffer::kWire;
   if (has_slots && (ref.slot < 0 || ref.slot + ref.n_chunks > n_slots)) return "there is no such place";
-  if (!has_slots && ref.slot != 0) return "only scratch and wire have places";
-  return holds(plan, ref) ? "" : "the rank has no such chunks in that buffer";
+  if (has_slots) return "";
+  if (ref.slot != 0) return "only scratch and wire have places";
+  const HeldChunks& held = ref.buffer == Buffer::kInput ? context.input : context.output;
+  const bool holds = ref.chunk >= held.first && ref.chunk + ref.n_chunks <= held.first + held.n;
+  return holds ? "" : "the rank has no such chunks in that buffer";
 }
 
 // Which buffers a kind may read and write.
@@ -50,14 +56,15 @@ std::string_view wrong_with_buffers(const Step& step) {
   }
 }
 
-std::string_view wrong_with(const Plan& plan, const Step& step) {
+std::string_view wrong_with(const Context& context, const Step& step) {
+  const Plan& plan = context.plan;
   if (step.round >= plan.n_rounds) return "its round is past the last one";
   if (has_peer(step.kind) && (step.peer < 0 || step.peer >= plan.n_ranks || step.peer == plan.rank))
     return "its peer is not another rank";
   if (has_src(step.kind))
-    if (const auto wrong = wrong_with(plan, step.src); !wrong.empty()) return wrong;
+    if (const auto wrong = wrong_with(context, step.src); !wrong.empty()) return wrong;
   if (has_dst(step.kind))
-    if (const auto wrong = wrong_with(plan, step.dst); !wrong.empty()) return wrong;
+    if (const auto wrong = wrong_with(context, step.dst); !wrong.empty()) return wrong;
   const bool is_run =
       (has_src(step.kind) && step.src.n_chunks > 1) || (has_dst(step.kind) && step.dst.n_chunks > 1);
   if (is_run && !plan.moves_runs) return "it works on several chunks, which the plan does not announce";
@@ -66,6 +73,32 @@ std::string_view wrong_with(const Plan& plan, const Step& step) {
   if (is_local && (!same_chunks || step.src.n_chunks != step.dst.n_chunks))
     return "it reads other chunks than it writes";
   return wrong_with_buffers(step);
+}
+
+// See scratch_regions().
+Status check_regions(const Plan& plan) {
+  if (!plan.moves_runs || plan.n_scratch < 2 || plan.collective == Collective::kAllToAll) return {};
+  struct Region {
+    bool is_used = false;
+    bool all_at_first = true;
+    bool same_offset = true;
+    int offset = 0;
+  };
+  const std::vector<int> first = scratch_regions(plan);
+  std::vector<Region> regions(first.size());
+  for (const Step& step : plan.steps)
+    for (const Ref* ref : {&step.src, &step.dst}) {
+      if (ref->buffer != Buffer::kScratch || ref->n_chunks == 0) continue;
+      const int at = first[static_cast<size_t>(ref->slot)];
+      Region& region = regions[static_cast<size_t>(at)];
+      if (!region.is_used) region.offset = ref->chunk - ref->slot;
+      region.is_used = true;
+      region.all_at_first = region.all_at_first && ref->slot == at;
+      region.same_offset = region.same_offset && region.offset == ref->chunk - ref->slot;
+      if (!region.all_at_first && !region.same_offset)
+        return plan_error(plan, step, "its chunks and those around it in scratch are not neighbours");
+    }
+  return {};
 }
 
 }  // namespace
@@ -88,13 +121,15 @@ Status check_form(const Plan& plan) {
     return wrong_plan("its chunks are not a multiple of its ranks");
   if (plan.collective == Collective::kAllToAll && plan.n_chunks != plan.n_ranks)
     return wrong_plan("all_to_all has one chunk per rank");
+  if (plan.n_rounds >= std::numeric_limits<uint16_t>::max()) return wrong_plan("it has too many rounds");
+  const Context context{plan, held_chunks(plan, Buffer::kInput), held_chunks(plan, Buffer::kOutput)};
   int round = 0;
   for (const Step& step : plan.steps) {
     if (step.round < round) return plan_error(plan, step, "it comes after a later round");
     round = step.round;
-    if (const auto wrong = wrong_with(plan, step); !wrong.empty()) return plan_error(plan, step, wrong);
+    if (const auto wrong = wrong_with(context, step); !wrong.empty()) return plan_error(plan, step, wrong);
   }
-  return {};
+  return check_regions(plan);
 }
 
 }  // namespace tern

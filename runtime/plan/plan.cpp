@@ -48,6 +48,18 @@ HeldChunks held_chunks(const Plan& plan, Buffer buffer) {
   return all;
 }
 
+std::vector<int> scratch_regions(const Plan& plan) {
+  // Joined to the place before it: what a run covers behind its first place.
+  std::vector<bool> joined(static_cast<size_t>(plan.n_scratch), false);
+  for (const Step& step : plan.steps)
+    for (const Ref* ref : {&step.src, &step.dst})
+      if (ref->buffer == Buffer::kScratch)
+        for (int i = 1; i < ref->n_chunks; ++i) joined[static_cast<size_t>(ref->slot + i)] = true;
+  std::vector<int> regions(joined.size(), 0);
+  for (size_t i = 1; i < joined.size(); ++i) regions[i] = joined[i] ? regions[i - 1] : static_cast<int>(i);
+  return regions;
+}
+
 bool same_memory(const Ref& a, const Ref& b, bool in_place) {
   if (a == b) return true;
   const auto is_users = [](Buffer buffer) { return buffer == Buffer::kInput || buffer == Buffer::kOutput; };

@@ -79,9 +79,10 @@ std::string_view name(StepKind kind);
 
 /// One step.
 ///
-/// Messages:  a round's sends read what earlier rounds wrote and are posted first, as are its receives, whose
-///            bytes may land at any time in the round. Between two ranks they match in order, and a send of
-///            round r is received in round r.
+/// Messages:  a round's sends read what earlier rounds wrote and are posted first, as are its receives. A
+///            kRecv alone may land as soon as it is posted, when sends of the round before may not have ended
+///            (except those to the same peer, which takes them before it sends). Between two ranks messages
+///            match in order, and a send of round r is received in round r.
 /// Work:      happens in the order listed. Consecutive steps with the same dst that start with kRecv, kCopy,
 ///            kRecvReduce or kReduce and go on with kRecvReduce or kReduce are one reduction in that order,
 ///            which reads all its operands before it writes: in place, dst may be one of them.
@@ -129,6 +130,12 @@ struct HeldChunks {
   int n = 0;
 };
 HeldChunks held_chunks(const Plan& plan, Buffer buffer);
+
+/// By scratch place: the first place of its region. Places that some run of chunks has together are one
+/// region, whose chunks lie as close as in the vector: in it, either all refs start at its first place, or
+/// chunk - slot is the same in all. (all_to_all has equal blocks where runs move, so that there places are
+/// blocks apart.) Cost: O(steps).
+std::vector<int> scratch_regions(const Plan& plan);
 
 /// Whether two refs name the same bytes: chunk by chunk the same place of the same buffer, or, in place, of
 /// kInput and kOutput.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 namespace tern::symbolic {
@@ -17,14 +16,14 @@ constexpr uint64_t mix(uint64_t x) {
 
 /// The content of one chunk.
 ///
-/// `sum` adds up one random 128-bit number per contribution (rank, chunk), so that two values hold the same
-/// contributions, each as often, exactly when their sums are equal (up to one chance in 2^128), at a cost
-/// that does not grow with the ranks. `form` hashes how it was computed: equal forms give equal bits in any
-/// arithmetic where a + b = b + a.
+/// `sum` adds up one random 64-bit number per contribution (rank, chunk), so that two values hold the same
+/// contributions, each as often, exactly when their sums are equal (up to one chance in 2^64), at a cost that
+/// does not grow with the ranks. `form` hashes how it was computed: equal forms give equal bits in any
+/// arithmetic where a + b = b + a and that rounds once per pass.
 struct Value {
-  std::array<uint64_t, 2> sum{};
+  uint64_t sum = 0;
   uint64_t form = 0;
-  int32_t chunk = -1;     ///< -1: never written
+  int16_t chunk = -1;     ///< -1: never written
   uint8_t quantised = 0;  ///< times the most often encoded contribution was encoded
 
   bool is_written() const { return chunk >= 0; }
@@ -33,15 +32,24 @@ struct Value {
 /// The share of one rank in chunk `chunk`.
 constexpr Value contribution(int rank, int chunk) {
   const uint64_t id = (static_cast<uint64_t>(rank) << 32) | static_cast<uint64_t>(chunk);
-  return {{mix(id), mix(~id)}, mix(id ^ 0x5bd1e995), chunk, 0};
+  return {mix(id), mix(~id), static_cast<int16_t>(chunk), 0};
+}
+
+constexpr uint64_t reduced_form(uint64_t a, uint64_t b) {
+  return mix(std::min(a, b) + mix(std::max(a, b)));
 }
 
 constexpr Value reduced(const Value& a, const Value& b) {
   Value v = a;
-  v.sum = {a.sum[0] + b.sum[0], a.sum[1] + b.sum[1]};
-  v.form = mix(std::min(a.form, b.form) + mix(std::max(a.form, b.form)));
+  v.sum += b.sum;
+  v.form = reduced_form(a.form, b.form);
   v.quantised = std::max(a.quantised, b.quantised);
   return v;
+}
+
+/// The form of a sum that is rounded and written: two sums of a pass each are not one sum of one pass.
+constexpr uint64_t rounded_form(uint64_t form) {
+  return mix(form ^ 0x27d4eb2f165667c5);
 }
 
 /// Encoded, or encoded and decoded again: the same value, in wire memory or not.
