@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/flags.h"
 #include "bench/kernel_cases.h"
 #include "kernels/targets.h"
 #include "runtime/base/crc32c.h"
@@ -176,6 +177,7 @@ Result<int> run(const Options& options) {
 int main(int argc, char** argv) {
   tern::bench::Options options;
   CLI::App app("Times the codecs' kernels and the reduction as shares of the memory bandwidth.");
+  tern::bench::prepare_flags(app);
   app.add_option("-n,--elements", options.n, "elements per buffer")->check(CLI::Range(1UL, 1UL << 30));
   app.add_option("--rounds", options.n_rounds, "measured rounds")->check(CLI::Range(5, 10000));
   app.add_option("--codec", options.codecs, "codecs to time (NAME[:key=value,...])");
@@ -185,7 +187,8 @@ int main(int argc, char** argv) {
                  "runs of a case before its timed one, in every round; 0: cold caches")
       ->check(CLI::Range(0, 1000));
   app.add_option("--json", options.json_path, "file that receives the rows");
-  CLI11_PARSE(app, argc, argv);
+  const std::vector<const char*> args(argv, argv + argc);
+  if (const auto status = tern::bench::end_at_flags(app, args)) return *status;
   const auto n_wrong = tern::bench::run(options);
   if (!n_wrong.ok()) {
     fmt::print(stderr, "codec_perf: {}\n", n_wrong.error().message);

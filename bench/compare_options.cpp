@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/flags.h"
 #include "runtime/base/size.h"
 
 namespace tern::bench {
@@ -58,16 +59,10 @@ Result<CompareCommand> parse_compare_options(std::span<const char* const> args,
   Texts texts;
   CLI::App app("Tern beside other libraries: the same calls on ranks of each, in turns within one run.",
                "compare");
-  app.option_defaults()->always_capture_default();
+  prepare_flags(app);
   add_flags(app, command.options, texts);
-  try {
-    app.parse(static_cast<int>(args.size()), args.data());
-  } catch (const CLI::CallForHelp&) {
-    command.help = app.help();
-    return command;
-  } catch (const CLI::ParseError& e) {
-    return error(Code::kInvalidArgument, "{} (--help lists the flags)", e.what());
-  }
+  TERN_ASSIGN(command.help, parse_flags(app, args));
+  if (!command.help.empty()) return command;
   TERN_TRY(check(command.options, texts, known));
   return command;
 }

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/flags.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/philox.h"
 #include "trainer/kernels/adamw.h"
@@ -189,21 +190,23 @@ int run(const Options& o) {
 int main(int argc, char** argv) {
   tern::trainer::Options o;
   CLI::App app("Training speed of the dense model as a share of this machine's matrix-product peak");
-  app.add_option("--batch", o.shape.batch, "sequences per micro-batch")->capture_default_str();
-  app.add_option("--tokens", o.shape.tokens, "tokens per sequence")->capture_default_str();
-  app.add_option("--layers", o.config.layers)->capture_default_str();
-  app.add_option("--hidden", o.config.hidden)->capture_default_str();
-  app.add_option("--intermediate", o.config.intermediate)->capture_default_str();
-  app.add_option("--heads", o.config.heads)->capture_default_str();
-  app.add_option("--kv-heads", o.config.kv_heads)->capture_default_str();
-  app.add_option("--head-dim", o.config.head_dim)->capture_default_str();
-  app.add_option("--vocab", o.config.vocab)->capture_default_str();
+  tern::bench::prepare_flags(app);
+  app.add_option("--batch", o.shape.batch, "sequences per micro-batch");
+  app.add_option("--tokens", o.shape.tokens, "tokens per sequence");
+  app.add_option("--layers", o.config.layers);
+  app.add_option("--hidden", o.config.hidden);
+  app.add_option("--intermediate", o.config.intermediate);
+  app.add_option("--heads", o.config.heads);
+  app.add_option("--kv-heads", o.config.kv_heads);
+  app.add_option("--head-dim", o.config.head_dim);
+  app.add_option("--vocab", o.config.vocab);
   app.add_flag("--tied", o.config.tie_embeddings, "the head shares the embedding's weight");
   app.add_option("--threads", o.threads, "thread counts, one row each (default: 1 and all cores)")
       ->delimiter(',');
-  app.add_option("--steps", o.steps, "measured steps")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--steps", o.steps, "measured steps")->check(CLI::Range(1, 1 << 20));
   app.add_option("--json", o.json, "write the rows to this file too");
-  CLI11_PARSE(app, argc, argv);
+  const std::vector<const char*> args(argv, argv + argc);
+  if (const auto status = tern::bench::end_at_flags(app, args)) return *status;
   if (o.threads.empty()) {
     const int n_cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     o.threads = n_cores > 1 ? std::vector<int>{1, n_cores} : std::vector<int>{1};

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
+#include "bench/flags.h"
 #include "runtime/base/size.h"
 
 namespace tern::bench {
@@ -122,8 +123,7 @@ Result<PerfCommand> parse_perf_options(std::span<const char* const> args) {
   PerfCommand command;
   CLI::App app("Times and checks a collective; flags and output are those of nccl-tests 2.19.",
                args.empty() ? "perf" : std::string(args[0]));
-  // The last of a flag that comes twice counts, as with nccl-tests.
-  app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  prepare_flags(app);
   add_sizes(app, command.options);
   add_counts(app, command.options);
   add_choices(app, command.options);
@@ -133,14 +133,8 @@ Result<PerfCommand> parse_perf_options(std::span<const char* const> args) {
     app.add_option(std::string(kInertFlags[i].names), ignored[i],
                    fmt::format("accepted, no effect here: {}", kInertFlags[i].doc));
   }
-  try {
-    app.parse(static_cast<int>(args.size()), args.data());
-  } catch (const CLI::CallForHelp&) {
-    command.help = app.help();
-    return command;
-  } catch (const CLI::ParseError& e) {
-    return error(Code::kInvalidArgument, "{} (--help lists the flags)", e.what());
-  }
+  TERN_ASSIGN(command.help, parse_flags(app, args));
+  if (!command.help.empty()) return command;
   for (size_t i = 0; i < kInertFlags.size(); ++i) {
     if (!ignored[i].empty() && ignored[i] != "0") command.without_effect.emplace_back(kInertFlags[i].names);
   }

@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/flags.h"
 #include "runtime/transport/transport.h"
 
 namespace tern {
@@ -205,11 +206,14 @@ int run_rank(const World& world, const Options& options) {
 
 int run(int argc, char** argv) {
   CLI::App app("Latency and bandwidth of the transports");
+  tern::bench::prepare_flags(app);
   Options options;
   app.add_option("--transport", options.transport, "a row of `tern info`'s transports");
-  app.add_option("--ranks", options.n_ranks, "ranks as threads, when not started as processes");
+  app.add_option("--ranks", options.n_ranks, "ranks as threads, when not started as processes")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--polls", options.n_polls_before_yield, "polls between two yields of a waiting rank");
-  CLI11_PARSE(app, argc, argv);
+  const std::vector<const char*> args(argv, argv + argc);
+  if (const auto status = tern::bench::end_at_flags(app, args)) return *status;
   const auto config = Config::from_environment();
   if (!config.ok()) return std::fprintf(stderr, "%s\n", config.error().to_string().c_str()), 1;
   auto world = World::from_environment(*config);

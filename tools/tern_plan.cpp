@@ -52,6 +52,13 @@ Status check(const PlanQuestion& q) {
   return {};
 }
 
+Status check_size(const PlanQuestion& q, int most, std::string_view work) {
+  if (q.n_ranks <= most) return {};
+  return error(Code::kInvalidArgument,
+               "--ranks {} is above {}: {}, and beyond that it takes minutes and gigabytes", q.n_ranks, most,
+               work);
+}
+
 /// What would run: under --algorithm, else under TERN_ALGORITHM, else the fastest.
 Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
   TERN_TRY(check(q));
@@ -158,6 +165,7 @@ void add_candidates(Report& report, std::span<const Candidate> candidates, const
 }  // namespace
 
 Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
+  TERN_TRY(check_size(q, kMostRanksToShow, "the plans of all ranks are verified together"));
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
   TERN_ASSIGN(const std::vector<Plan> plans, make_plans(query_of(q), *chosen.algorithm));
   TERN_TRY(verify(plans));
@@ -184,6 +192,7 @@ Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
 }
 
 Result<Report> why_report(const PlanQuestion& q, const Config& config) {
+  TERN_TRY(check_size(q, kMostRanksToPrice, "every candidate is priced message by message"));
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
   const CostModel model = model_of(q, config);
   TERN_ASSIGN(std::vector<Candidate> candidates, rank_candidates(query_of(q), model));

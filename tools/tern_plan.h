@@ -22,11 +22,18 @@ struct PlanQuestion {
   int rank = -1;  ///< whose steps are shown; -1: everybody's
 };
 
+/// The work of both answers grows with the square of the ranks: at these, on one core, it is about 10 s to
+/// verify the largest plans and 20 s to price every candidate; at four times as many, minutes and gigabytes.
+inline constexpr int kMostRanksToShow = 2048;
+inline constexpr int kMostRanksToPrice = 1024;
+
 /// The steps of the chosen plan, after verify() has proved all ranks' plans together.
-/// Errors: kInvalidArgument, kUnsupported (no such plan), kInternal (the plan is wrong).
+/// Errors: kInvalidArgument (also above kMostRanksToShow), kUnsupported (no such plan), kInternal (the plan
+/// is wrong).
 Result<Report> plan_report(const PlanQuestion& question, const Config& config);
 
 /// Every candidate with its predicted time, the chosen one marked, under the speeds they were priced with.
+/// Errors: kInvalidArgument (also above kMostRanksToPrice), kUnsupported.
 Result<Report> why_report(const PlanQuestion& question, const Config& config);
 
 }  // namespace tern::tools

@@ -1,5 +1,7 @@
 #include "tools/tern_program.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include "runtime/base/size.h"
@@ -53,11 +55,21 @@ Result<Report> info_answer() {
   return info_report(world);
 }
 
+/// An answer that takes seconds is announced to who waits for it at a terminal.
+void announce(const PlanQuestion& question) {
+  constexpr int kFewRanks = 256;
+  if (question.n_ranks <= kFewRanks || question.n_ranks > kMostRanksToShow || isatty(STDERR_FILENO) == 0)
+    return;
+  fmt::print(stderr, "tern: working through the plans of {} ranks; this may take half a minute\n",
+             question.n_ranks);
+}
+
 using Answer = Result<Report> (*)(const PlanQuestion& question, const Config& config);
 
 Result<Report> plan_answer(const Flags& flags, Answer answer) {
   TERN_ASSIGN(const Config config, Config::from_environment());
   TERN_ASSIGN(const PlanQuestion question, question_of(flags, config));
+  announce(question);
   return answer(question, config);
 }
 

@@ -13,6 +13,10 @@ Error not_a_size(std::string_view text) {
                "\"{}\" is not a size; write a whole number of bytes such as 4096, 64k, 8M, 1G, or inf", text);
 }
 
+Error too_large(std::string_view text) {
+  return error(Code::kInvalidArgument, "size {} is above 2^64 bytes", text);
+}
+
 // The power of 1024 of a suffix, or -1.
 int exponent_of(std::string_view suffix) {
   if (suffix.empty() || suffix == "B") return 0;
@@ -30,12 +34,12 @@ Result<uint64_t> parse_size(std::string_view text) {
   uint64_t number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, number);
+  if (code == std::errc::result_out_of_range) return too_large(text);
   if (code != std::errc()) return not_a_size(text);
   const int exponent = exponent_of({rest, static_cast<size_t>(end - rest)});
   if (exponent < 0) return not_a_size(text);
   const int shift = 10 * exponent;
-  if (number > (kInfiniteSize - 1) >> shift)
-    return error(Code::kInvalidArgument, "size {} is above 2^64 bytes", text);
+  if (number > (kInfiniteSize - 1) >> shift) return too_large(text);
   return number << shift;
 }
 

@@ -84,18 +84,30 @@ struct Wrong {
 };
 
 TEST(PerfOptions, WrongFlagsAreOneSentenceWithTheFlagAndTheValue) {
-  const std::vector<Wrong> cases = {{{"-b", "tiny"}, "tiny"},
-                                    {{"--bogus"}, "--bogus"},
-                                    {{"-n", "0"}, "iters"},
-                                    {{"-n", "many"}, "many"},
-                                    {{"-b", "2M", "-e", "1M"}, "--minbytes 2M is above --maxbytes 1M"},
-                                    {{"-b", "0", "-e", "1M", "-f", "2"}, "--minbytes 0"},
-                                    {{"-b", "1", "-e", "2", "-i", "0"}, "--stepbytes 0"},
-                                    {{"-J", "out.txt"}, ".json"},
-                                    {{"-I", "1", "-K", "20"}, "--per_iter_skip 20"},
-                                    {{"-a", "4"}, "average"},
-                                    {{"-R", "3"}, "local_register"},
-                                    {{"-n"}, "iters"}};
+  const std::vector<Wrong> cases = {
+      {{"-b", "tiny"}, "tiny"},
+      {{"--bogus"}, "--bogus"},
+      {{"-n", "0"}, "iters"},
+      {{"-n", "many"}, "many"},
+      {{"-b", "2M", "-e", "1M"}, "--minbytes 2M is above --maxbytes 1M"},
+      {{"-b", "0", "-e", "1M", "-f", "2"}, "--minbytes 0"},
+      {{"-b", "1", "-e", "2", "-i", "0"}, "--stepbytes 0"},
+      {{"-J", "out.txt"}, ".json"},
+      {{"-I", "1", "-K", "20"}, "--per_iter_skip 20"},
+      {{"-a", "4"}, "average"},
+      {{"-R", "3"}, "local_register"},
+      {{"-n"}, "--iters needs a value"},
+      {{"-n", "3", "-n"}, "--iters needs a value"},
+      {{"-n", "-1"}, "--iters: Value -1 not in range 1 to"},
+      {{"-n", "99999999999"}, "--iters: Value 99999999999 not in range"},
+      {{"-b", "-5"}, "--minbytes: \"-5\" is not a size"},
+      {{"-b", "99999999999999999999"}, "size 99999999999999999999 is above 2^64"},
+      {{"-e", "2T"}, "--maxbytes 2T is above 1T"},
+      {{"-f", "0"}, "--stepfactor"},
+      {{"-i", "-3"}, "--stepbytes"},
+      {{"-T", "-1"}, "--timeout"},
+      {{"-g", "0"}, "--ngpus"},
+      {{"extra"}, "extra"}};
   for (const Wrong& wrong : cases) {
     const auto command = parse(wrong.args);
     ASSERT_FALSE(command.ok()) << wrong.args[0];
