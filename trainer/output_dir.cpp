@@ -44,7 +44,7 @@ Status check_leftovers(const RunOptions& run, const Leftovers& left) {
       Code::kInvalidArgument,
       "run.output_dir {} holds checkpoints of {} ({}); give run.resume=latest to go on from them, another "
       "run.output_dir, or run.overwrite=true to delete them",
-      run.output_dir, left.resumes_here ? "steps after the one to resume from" : "another run",
+      run.output_dir, left.resumes_here ? "steps after the one to resume from" : "an earlier run",
       names_of(run.output_dir, left.checkpoints));
 }
 

@@ -86,7 +86,7 @@ TEST(Resume, ANewRunRefusesADirectoryThatHoldsCheckpointsUnlessItMayDeleteThem) 
   for (const auto& outcome : run_on_threads({.n_ranks = 2}, assignments(text, directory, {"run.steps=1"}))) {
     ASSERT_FALSE(outcome.ok());
     EXPECT_THAT(outcome.error().message,
-                testing::HasSubstr("holds checkpoints of another run (step_2, step_4)"));
+                testing::HasSubstr("holds checkpoints of an earlier run (step_2, step_4)"));
     EXPECT_THAT(outcome.error().message, testing::HasSubstr("run.overwrite=true"));
   }
   EXPECT_EQ(file_ids(directory, 4), before);
