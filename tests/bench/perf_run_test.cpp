@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "runtime/base/handle.h"
+#include "tests/runtime/bootstrap/free_port.h"
 
 namespace tern::bench {
 namespace {
@@ -220,17 +218,6 @@ TEST(PerfRun, ABandwidthBelowTheOneAskedForFails) {
   ::unsetenv("NCCL_TESTS_MIN_BW");
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.out, HasSubstr(" FAILED\n"));
-}
-
-int free_port() {
-  const Fd fd(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return ntohs(address.sin_port);
 }
 
 /// One process per rank, as torchrun and srun start them.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/runtime/bootstrap/free_port.h"
 #include "tests/trainer/process.h"
 #include "tests/trainer/tiny_run.h"
 #include "trainer/config/json_text.h"

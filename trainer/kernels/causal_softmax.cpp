@@ -9,6 +9,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "trainer/kernels/both_floats.h"
 #include "trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -100,12 +101,7 @@ void softmax_f32(const CausalBlock& b, float* s, float* i, float* l) {
 void softmax_f64(const CausalBlock& b, double* s, double* i, double* l) {
   softmax(b, s, i, l);
 }
-void backward_f32(const CausalSoftmaxBackward<float>& a) {
-  softmax_backward(a);
-}
-void backward_f64(const CausalSoftmaxBackward<double>& a) {
-  softmax_backward(a);
-}
+TERN_BOTH_FLOATS(softmax_backward, CausalSoftmaxBackward)
 void scale_f32(const Rows<float>& x, const float* factor) {
   scale(x, factor);
 }
@@ -129,8 +125,6 @@ namespace tern::trainer {
 
 HWY_EXPORT(softmax_f32);
 HWY_EXPORT(softmax_f64);
-HWY_EXPORT(backward_f32);
-HWY_EXPORT(backward_f64);
 HWY_EXPORT(scale_f32);
 HWY_EXPORT(scale_f64);
 HWY_EXPORT(dot_f32);
@@ -142,12 +136,7 @@ void causal_softmax(const CausalBlock& block, float* scores, float* inverse_sum,
 void causal_softmax(const CausalBlock& block, double* scores, double* inverse_sum, double* lse) {
   HWY_DYNAMIC_DISPATCH(softmax_f64)(block, scores, inverse_sum, lse);
 }
-void causal_softmax_backward(const CausalSoftmaxBackward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(backward_f32)(args);
-}
-void causal_softmax_backward(const CausalSoftmaxBackward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(backward_f64)(args);
-}
+TERN_DISPATCH_BOTH_FLOATS(causal_softmax_backward, softmax_backward, CausalSoftmaxBackward)
 void scale_rows(const Rows<float>& x, const float* factor) {
   HWY_DYNAMIC_DISPATCH(scale_f32)(x, factor);
 }

@@ -10,6 +10,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "trainer/kernels/both_floats.h"
 #include "trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -63,12 +64,7 @@ void all_rows(const CrossEntropy<T>& a) {
   }
 }
 
-void rows_f32(const CrossEntropy<float>& a) {
-  all_rows(a);
-}
-void rows_f64(const CrossEntropy<double>& a) {
-  all_rows(a);
-}
+TERN_BOTH_FLOATS(all_rows, CrossEntropy)
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -78,15 +74,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(rows_f32);
-HWY_EXPORT(rows_f64);
-
-void cross_entropy(const CrossEntropy<float>& args) {
-  HWY_DYNAMIC_DISPATCH(rows_f32)(args);
-}
-void cross_entropy(const CrossEntropy<double>& args) {
-  HWY_DYNAMIC_DISPATCH(rows_f64)(args);
-}
+TERN_DISPATCH_BOTH_FLOATS(cross_entropy, all_rows, CrossEntropy)
 
 }  // namespace tern::trainer
 #endif

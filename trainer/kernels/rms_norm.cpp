@@ -7,6 +7,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 
 #include "hwy/highway.h"
+#include "trainer/kernels/both_floats.h"
 #include "trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -81,24 +82,9 @@ void again(const RmsNormAgain<T>& a) {
     scale_row(d, a.x.width, a.x.row(row), a.rstd[row], a.weight, a.y.row(row));
 }
 
-void forward_f32(const RmsNormForward<float>& a) {
-  forward(a);
-}
-void forward_f64(const RmsNormForward<double>& a) {
-  forward(a);
-}
-void backward_f32(const RmsNormBackward<float>& a) {
-  backward(a);
-}
-void backward_f64(const RmsNormBackward<double>& a) {
-  backward(a);
-}
-void again_f32(const RmsNormAgain<float>& a) {
-  again(a);
-}
-void again_f64(const RmsNormAgain<double>& a) {
-  again(a);
-}
+TERN_BOTH_FLOATS(forward, RmsNormForward)
+TERN_BOTH_FLOATS(backward, RmsNormBackward)
+TERN_BOTH_FLOATS(again, RmsNormAgain)
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -108,31 +94,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(forward_f32);
-HWY_EXPORT(forward_f64);
-HWY_EXPORT(backward_f32);
-HWY_EXPORT(backward_f64);
-HWY_EXPORT(again_f32);
-HWY_EXPORT(again_f64);
-
-void rms_norm_forward(const RmsNormForward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(forward_f32)(args);
-}
-void rms_norm_forward(const RmsNormForward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(forward_f64)(args);
-}
-void rms_norm_backward(const RmsNormBackward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(backward_f32)(args);
-}
-void rms_norm_backward(const RmsNormBackward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(backward_f64)(args);
-}
-void rms_norm_again(const RmsNormAgain<float>& args) {
-  HWY_DYNAMIC_DISPATCH(again_f32)(args);
-}
-void rms_norm_again(const RmsNormAgain<double>& args) {
-  HWY_DYNAMIC_DISPATCH(again_f64)(args);
-}
+TERN_DISPATCH_BOTH_FLOATS(rms_norm_forward, forward, RmsNormForward)
+TERN_DISPATCH_BOTH_FLOATS(rms_norm_backward, backward, RmsNormBackward)
+TERN_DISPATCH_BOTH_FLOATS(rms_norm_again, again, RmsNormAgain)
 
 }  // namespace tern::trainer
 #endif

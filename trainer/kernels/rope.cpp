@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 
 #include "hwy/highway.h"
+#include "trainer/kernels/both_floats.h"
 #include "trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,12 +37,7 @@ void turn(const Rotation<T>& r) {
   }
 }
 
-void turn_f32(const Rotation<float>& r) {
-  turn(r);
-}
-void turn_f64(const Rotation<double>& r) {
-  turn(r);
-}
+TERN_BOTH_FLOATS(turn, Rotation)
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -51,15 +47,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(turn_f32);
-HWY_EXPORT(turn_f64);
-
-void rotate(const Rotation<float>& rotation) {
-  HWY_DYNAMIC_DISPATCH(turn_f32)(rotation);
-}
-void rotate(const Rotation<double>& rotation) {
-  HWY_DYNAMIC_DISPATCH(turn_f64)(rotation);
-}
+TERN_DISPATCH_BOTH_FLOATS(rotate, turn, Rotation)
 
 }  // namespace tern::trainer
 #endif

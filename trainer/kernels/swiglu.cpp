@@ -6,6 +6,7 @@
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
+#include "trainer/kernels/both_floats.h"
 #include "trainer/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,18 +61,8 @@ void backward(const SwigluBackward<T>& a) {
   }
 }
 
-void forward_f32(const SwigluForward<float>& a) {
-  forward(a);
-}
-void forward_f64(const SwigluForward<double>& a) {
-  forward(a);
-}
-void backward_f32(const SwigluBackward<float>& a) {
-  backward(a);
-}
-void backward_f64(const SwigluBackward<double>& a) {
-  backward(a);
-}
+TERN_BOTH_FLOATS(forward, SwigluForward)
+TERN_BOTH_FLOATS(backward, SwigluBackward)
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -81,23 +72,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tern::trainer {
 
-HWY_EXPORT(forward_f32);
-HWY_EXPORT(forward_f64);
-HWY_EXPORT(backward_f32);
-HWY_EXPORT(backward_f64);
-
-void swiglu_forward(const SwigluForward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(forward_f32)(args);
-}
-void swiglu_forward(const SwigluForward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(forward_f64)(args);
-}
-void swiglu_backward(const SwigluBackward<float>& args) {
-  HWY_DYNAMIC_DISPATCH(backward_f32)(args);
-}
-void swiglu_backward(const SwigluBackward<double>& args) {
-  HWY_DYNAMIC_DISPATCH(backward_f64)(args);
-}
+TERN_DISPATCH_BOTH_FLOATS(swiglu_forward, forward, SwigluForward)
+TERN_DISPATCH_BOTH_FLOATS(swiglu_backward, backward, SwigluBackward)
 
 }  // namespace tern::trainer
 #endif
