@@ -25,11 +25,8 @@ class Compiler {
     const double n = bytes(ref);
     return model_.cache_bytes > 0 && n > model_.cache_bytes ? n * model_.far : n;
   }
-  // A step's part in a reduction: its first operand carries the write, the others are only read.
-  enum class Part : uint8_t { kAlone, kFirst, kFurther };
   double work(const Step& step, Part part) const;
   double receive_work(const Step& step, const Message& message, Part part) const;
-  double operand_beta() const { return std::max(0.0, model_.reduce_beta - model_.copy_beta); }
 
   std::span<const Plan> plans_;
   const CostModel& model_;
@@ -79,18 +76,11 @@ void Compiler::compile(const Plan& plan) {
         i;
   Program& program = result_.programs.emplace_back();
   program.ops.reserve(plan.steps.size());
-  size_t reduction_first = 0;
-  size_t reduction_last = 0;
+  PartFinder part_of(plan.steps);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     while (program.round_begin.size() <= step.round) program.round_begin.push_back(i);
-    if (i >= reduction_last) {
-      reduction_first = i;
-      reduction_last = reduction_end(plan.steps, i);
-    }
-    const Part part = i > reduction_first      ? Part::kFurther
-                      : reduction_last > i + 1 ? Part::kFirst
-                                               : Part::kAlone;
+    const Part part = part_of(i);
     if (step.kind != StepKind::kRecv && step.kind != StepKind::kRecvReduce) {
       program.ops.push_back({step.kind, -1, work(step, part)});
       continue;
@@ -104,6 +94,7 @@ void Compiler::compile(const Plan& plan) {
   }
   while (program.round_begin.size() <= static_cast<size_t>(plan.n_rounds))
     program.round_begin.push_back(plan.steps.size());
+  program.entry.assign(static_cast<size_t>(plan.n_rounds), model_.round_overhead);
 }
 
 double Compiler::bytes(const Ref& ref) const {
@@ -115,36 +106,71 @@ double Compiler::bytes(const Ref& ref) const {
 }
 
 double Compiler::work(const Step& step, Part part) const {
-  switch (step.kind) {
-    case StepKind::kCopy:
-      if (part == Part::kAlone && same_memory(step.src, step.dst, shape_.in_place)) return 0;
-      return near_bytes(step.src) * model_.copy_beta;
-    case StepKind::kReduce:
-      return near_bytes(step.src) * (part == Part::kFurther ? operand_beta() : model_.reduce_beta);
-    case StepKind::kEncode:
-      return near_bytes(step.src) * model_.encode_beta;
-    case StepKind::kDecode:
-    case StepKind::kDecodeAccumulate:
-      return near_bytes(step.dst) * model_.decode_beta;
-    default:
-      return 0;
-  }
+  const Work work = work_of(step, part, shape_.in_place);
+  if (work == Work::kNone) return 0;
+  const Ref& plain = work == Work::kDecode ? step.dst : step.src;
+  return near_bytes(plain) * beta_of(work, model_);
 }
 
 double Compiler::receive_work(const Step& step, const Message& message, Part part) const {
   const Link link = message.receiver_reads ? model_.link(message.from, message.to) : Link{};
-  const double farther = std::max(0.0, link.beta - model_.copy_beta);  // than this rank's own memory
-  double beta = 0;                                                     // s per byte of a core
+  const double farther = std::max(0.0, link.beta - model_.copy_beta);   // than this rank's own memory
+  double beta = beta_of(work_of(step, part, shape_.in_place), model_);  // s per byte of a core
   if (step.kind == StepKind::kRecvReduce)
-    beta = (part == Part::kFurther ? operand_beta() : model_.reduce_beta) + farther;
+    beta += farther;
   else if (message.receiver_reads)
     beta = link.beta;
-  else if (part == Part::kFirst)
-    beta = model_.copy_beta;  // it landed beside the sum
   return (message.receiver_reads ? link.alpha : 0) + near_bytes(step.dst) * beta;
 }
 
 }  // namespace
+
+Part PartFinder::operator()(size_t i) {
+  if (i >= end_) {
+    first_ = i;
+    end_ = reduction_end(steps_, i);
+  }
+  if (i > first_) return Part::kFurther;
+  return end_ > i + 1 ? Part::kFirst : Part::kAlone;
+}
+
+Work work_of(const Step& step, Part part, bool in_place) {
+  switch (step.kind) {
+    case StepKind::kSend:
+      return Work::kNone;
+    case StepKind::kRecv:
+      return part == Part::kFirst ? Work::kCopy : Work::kNone;  // it landed beside the sum
+    case StepKind::kCopy:
+      return part == Part::kAlone && same_memory(step.src, step.dst, in_place) ? Work::kNone : Work::kCopy;
+    case StepKind::kRecvReduce:
+    case StepKind::kReduce:
+      return part == Part::kFurther ? Work::kOperand : Work::kReduce;
+    case StepKind::kEncode:
+      return Work::kEncode;
+    case StepKind::kDecode:
+    case StepKind::kDecodeAccumulate:
+      return Work::kDecode;
+  }
+  return Work::kNone;
+}
+
+double beta_of(Work work, const CostModel& model) {
+  switch (work) {
+    case Work::kNone:
+      return 0;
+    case Work::kCopy:
+      return model.copy_beta;
+    case Work::kReduce:
+      return model.reduce_beta;
+    case Work::kOperand:
+      return std::max(0.0, model.reduce_beta - model.copy_beta);
+    case Work::kEncode:
+      return model.encode_beta;
+    case Work::kDecode:
+      return model.decode_beta;
+  }
+  return 0;
+}
 
 CompiledPlans compile_plans(std::span<const Plan> plans, const RunShape& shape, const CostModel& model) {
   return Compiler(plans, shape, model).run();

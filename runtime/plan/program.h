@@ -1,11 +1,39 @@
 // Plans compiled for the event loop of simulate(): steps with prices, sends paired with receives.
 #pragma once
 
+#include <limits>
+
 #include "runtime/plan/simulate.h"
 
 namespace tern::simulation {
 
 inline constexpr double kNotYet = -1;
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// What a step costs a core, per byte of its chunks.
+enum class Work : uint8_t { kNone, kCopy, kReduce, kOperand, kEncode, kDecode };
+inline constexpr int kNumWorks = 6;
+
+/// A step's part in a reduction: its first operand carries the write, the others are only read.
+enum class Part : uint8_t { kAlone, kFirst, kFurther };
+
+/// Walks a plan's steps in their order and says which part of a reduction each is.
+class PartFinder {
+ public:
+  explicit PartFinder(std::span<const Step> steps) : steps_(steps) {}
+  /// i: 0, 1, 2, ...
+  Part operator()(size_t i);
+
+ private:
+  std::span<const Step> steps_;
+  size_t first_ = 0;
+  size_t end_ = 0;
+};
+
+/// The core's work on a local step, and on a received one whose bytes a port has brought.
+Work work_of(const Step& step, Part part, bool in_place);
+/// s per byte.
+double beta_of(Work work, const CostModel& model);
 
 /// One step with its prices for one segment.
 struct Op {
@@ -30,6 +58,7 @@ struct Message {
 struct Program {
   std::vector<Op> ops;
   std::vector<size_t> round_begin;  // by round, and the end
+  std::vector<double> entry;        // by round: s of a core before anything is posted
 };
 
 /// The plans of a world, compiled.

@@ -7,7 +7,7 @@
 #include "tests/runtime/bootstrap/free_port.h"
 #include "tests/trainer/process.h"
 #include "tests/trainer/tiny_run.h"
-#include "trainer/config/json_text.h"
+#include "runtime/base/json_text.h"
 
 namespace tern::trainer {
 namespace {

@@ -17,7 +17,8 @@ foreach(layer IN LISTS layers)
   get_target_property(links ${layer} LINK_LIBRARIES)
   list(APPEND libraries ${links})
 endforeach()
-list(FILTER libraries EXCLUDE REGEX "^tern_")
+# nlohmann_json is headers only, and no installed function needs it to link.
+list(FILTER libraries EXCLUDE REGEX "^(tern_|nlohmann_json)")
 list(REMOVE_DUPLICATES libraries)
 
 add_library(tern ${objects})

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "runtime/base/json_text.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/shard_names.h"
 #include "trainer/checkpoint/tensor_pieces.h"
-#include "trainer/config/json_text.h"
 #include "trainer/parallel/agreement.h"
 
 namespace tern::trainer {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "trainer/config/json_text.h"
+#include "runtime/base/json_text.h"
 #include "trainer/storage/mapped_file.h"
 
 namespace tern::trainer {

@@ -1,6 +1,6 @@
 #include "trainer/config/run_config.h"
 
-#include "trainer/config/json_text.h"
+#include "runtime/base/json_text.h"
 #include "trainer/config/keys.h"
 #include "trainer/config/schema.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "trainer/config/json_text.h"
+#include "runtime/base/json_text.h"
 #include "trainer/storage/safetensors.h"
 
 namespace tern::trainer {

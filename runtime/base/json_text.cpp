@@ -1,4 +1,4 @@
-#include "trainer/config/json_text.h"
+#include "runtime/base/json_text.h"
 
 #include <cerrno>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-namespace tern::trainer {
+namespace tern {
 namespace {
 
 constexpr uintmax_t kMaxFileBytes = uintmax_t{256} << 20;
@@ -88,4 +88,4 @@ Result<nlohmann::json> read_json_file(const std::string& path) {
   return parse_json(text.str(), path);
 }
 
-}  // namespace tern::trainer
+}  // namespace tern

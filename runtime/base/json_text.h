@@ -7,7 +7,7 @@
 
 #include "runtime/base/status.h"
 
-namespace tern::trainer {
+namespace tern {
 
 /// Objects and arrays may nest this deep; deeper text is an attack or an accident.
 inline constexpr int kMaxJsonDepth = 64;
@@ -22,4 +22,4 @@ Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin
 /// The same from a file. Errors: kNotFound, kIo; kInvalidArgument (not JSON, or above 256 MiB).
 Result<nlohmann::json> read_json_file(const std::string& path);
 
-}  // namespace tern::trainer
+}  // namespace tern

@@ -1,9 +1,9 @@
-#include "trainer/config/json_text.h"
+#include "runtime/base/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tern::trainer {
+namespace tern {
 namespace {
 
 using testing::HasSubstr;
@@ -44,4 +44,4 @@ TEST(JsonText, AMissingFileAndADirectoryAreNamed) {
 }
 
 }  // namespace
-}  // namespace tern::trainer
+}  // namespace tern
