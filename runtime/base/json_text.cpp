@@ -71,7 +71,7 @@ Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin
   return value;
 }
 
-Result<nlohmann::json> read_json_file(const std::string& path) {
+Result<std::string> read_text_file(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::exists(path, failed)) return error(Code::kNotFound, "there is no file {}", path);
   if (!std::filesystem::is_regular_file(path, failed)) {
@@ -85,7 +85,12 @@ Result<nlohmann::json> read_json_file(const std::string& path) {
   std::ostringstream text;
   if (size > 0) text << file.rdbuf();
   if (failed || !file) return error(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
-  return parse_json(text.str(), path);
+  return text.str();
+}
+
+Result<nlohmann::json> read_json_file(const std::string& path) {
+  TERN_ASSIGN(const std::string text, read_text_file(path));
+  return parse_json(text, path);
 }
 
 }  // namespace tern

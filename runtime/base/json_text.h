@@ -19,7 +19,10 @@ inline constexpr int kMaxJsonDepth = 64;
 /// the depth.
 Result<nlohmann::json> parse_json(std::string_view text, std::string_view origin);
 
-/// The same from a file. Errors: kNotFound, kIo; kInvalidArgument (not JSON, or above 256 MiB).
+/// A configuration file's bytes. Errors: kNotFound, kIo; kInvalidArgument (not a file, or above 256 MiB).
+Result<std::string> read_text_file(const std::string& path);
+
+/// parse_json() of read_text_file(); the errors of both.
 Result<nlohmann::json> read_json_file(const std::string& path);
 
 }  // namespace tern

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <optional>
 
+#include "runtime/base/json_text.h"
 #include "tests/trainer/storage/file_size_limit.h"
 #include "tests/trainer/tiny_run.h"
-#include "trainer/config/json_text.h"
 
 namespace tern::trainer {
 namespace {

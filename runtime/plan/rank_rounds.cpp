@@ -1,0 +1,45 @@
+#include "runtime/plan/rank_rounds.h"
+
+namespace tern::simulation {
+namespace {
+
+bool is_receive(StepKind kind) {
+  return kind == StepKind::kRecv || kind == StepKind::kRecvReduce;
+}
+
+bool has_work(const RankRounds::Phase& phase) {
+  for (const int32_t n : phase.work)
+    if (n > 0) return true;
+  return false;
+}
+
+}  // namespace
+
+void RankRounds::read(const Plan& plan, bool in_place) {
+  messages.clear();
+  phases.clear();
+  PartFinder part_of(plan.steps);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const Part part = part_of(i);
+    const Ref& ref = step.kind == StepKind::kSend ? step.src : step.dst;
+    const bool encoded = ref.buffer == Buffer::kWire;
+    if (step.kind == StepKind::kSend) {
+      messages.push_back({step.peer, step.round, ref.n_chunks, -1, encoded});
+      continue;
+    }
+    const bool is_new_round = phases.empty() || phases.back().round != step.round;
+    // A reduction waits for all its operands; work that stands between receives parts them.
+    const bool joins =
+        !is_new_round && phases.back().n_messages > 0 && (part == Part::kFurther || !has_work(phases.back()));
+    if (is_new_round || (is_receive(step.kind) && !joins)) phases.push_back({step.round, 0, {}});
+    Phase& phase = phases.back();
+    const Work work = work_of(step, part, in_place);
+    if (work != Work::kNone) phase.work[static_cast<size_t>(work)] += ref.n_chunks;
+    if (!is_receive(step.kind)) continue;
+    ++phase.n_messages;
+    messages.push_back({step.peer, step.round, ref.n_chunks, static_cast<int>(phases.size()) - 1, encoded});
+  }
+}
+
+}  // namespace tern::simulation
