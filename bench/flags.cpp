@@ -1,6 +1,5 @@
 #include "bench/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 

@@ -1,15 +1,12 @@
 // How the programs of this folder read their flags.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "runtime/base/status.h"
-
-namespace CLI {
-class App;
-}
 
 namespace tern::bench {
 

@@ -192,8 +192,7 @@ class Session {
 
   Status finish(RunOutcome& outcome) {
     if (config_.run.val_batches > 0) TERN_TRY(validate());
-    const Status written = agree(comm_, first() ? write_summary(outcome) : Status());
-    return written;
+    return agree(comm_, first() ? write_summary(outcome) : Status());
   }
 
   Status write_summary(RunOutcome& outcome) {
@@ -247,18 +246,16 @@ class Session {
   int64_t n_done_here_ = 0;
 };
 
-Result<RunOutcome> run_connected(const World& world, Communicator& comm, const Result<RunConfig>& config,
-                                 const Console& console, const std::function<bool()>& stop) {
-  TERN_TRY(agree(comm, config.status()));
-  return Session(world, comm, *config, console).run(stop);
-}
-
 }  // namespace
 
 Result<RunOutcome> run_training(const World& world, const Result<RunConfig>& config, const Console& console,
                                 const std::function<bool()>& stop) {
   TERN_ASSIGN(Communicator comm, Communicator::create(world));
-  Result<RunOutcome> outcome = run_connected(world, comm, config, console, stop);
+  const auto run = [&]() -> Result<RunOutcome> {
+    TERN_TRY(agree(comm, config.status()));
+    return Session(world, comm, *config, console).run(stop);
+  };
+  Result<RunOutcome> outcome = run();
   if (outcome.ok()) return outcome;
   Error failure = outcome.error();
   if (failure.rank >= 0) return failure;  // agreed on by all ranks, or heard from the collective that failed

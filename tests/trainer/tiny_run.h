@@ -23,7 +23,7 @@ inline constexpr const char* kTinyConfig = TERN_SOURCE_DIR "/trainer/configs/tin
 /// An empty directory of the test's own.
 inline std::string fresh_directory(const std::string& name) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::string path = testing::TempDir() + "trainer_" + test->name() + "_" + name;
+  std::string path = testing::TempDir() + "trainer_" + test->name() + "_" + name;
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;

@@ -158,7 +158,7 @@ class Resolver {
 
   Status walk(const Json& node, const std::string& path) {
     for (const auto& [name, child] : node.items()) {
-      const std::string child_path = path.empty() ? name : path + "." + name;
+      const std::string child_path = path.empty() ? name : fmt::format("{}.{}", path, name);
       TERN_TRY(take(child, child_path));
     }
     return {};
