@@ -101,6 +101,7 @@ PerfCall PerfRank::call_on(const RowRequest& request, const Placement& at) {
                    .op = request.op,
                    .root = request.root,
                    .options = setup_.call};
+  call.options.factor = premul_factor(comm_->rank());
   if (lossy(request) && info(setup_.codec.id).residual == ResidualUse::kMandatory) {
     residual_.assign(at.send.n, 0.0F);
     call.options.residual = residual_.data();

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/convert.h"
+#include "kernels/arithmetic.h"
 
 namespace tern::bench {
 namespace {
@@ -17,46 +17,53 @@ uint64_t mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
+constexpr int64_t kDoubles = 1LL << 53;  // integers up to here are exact in the doubles used below
+
+template <class T>
+constexpr int64_t exact_limit_of() {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<int64_t>(std::min<uint64_t>(std::numeric_limits<T>::max(), kDoubles));
+  } else {
+    const auto holds = [](int64_t x) {
+      const auto wide = static_cast<Accumulator<T>>(x);
+      return static_cast<int64_t>(wide) == x && widen(narrow<T>(wide)) == wide;
+    };
+    int64_t limit = 2;
+    while (limit < kDoubles && holds(limit + 1)) limit *= 2;
+    return limit;
+  }
+}
+
 /// The largest integer up to which the dtype holds all integers.
 int64_t exact_limit(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kFloat32:
-      return 1LL << 24;
-    case Dtype::kFloat16:
-      return 1LL << 11;
-    case Dtype::kBfloat16:
-      return 1LL << 8;
-    case Dtype::kInt32:
-      return (1LL << 31) - 1;
-    case Dtype::kUint8:
-      return 255;
-    case Dtype::kFloat64:
-    case Dtype::kInt64:
-      break;
-  }
-  return 1LL << 53;  // what the doubles used here hold
+  return with_type(dtype, []<class T>(std::type_identity<T>) {
+    constexpr int64_t kLimit = exact_limit_of<T>();
+    return kLimit;
+  });
 }
 
 /// A number in [-limit, limit], or [0, limit] where the dtype has no sign.
 double bounded(uint64_t hash, int64_t limit, Dtype dtype) {
   const auto n = static_cast<uint64_t>(limit);
-  if (dtype == Dtype::kUint8) return static_cast<double>(hash % (n + 1));
+  if (!info(dtype).is_signed) return static_cast<double>(hash % (n + 1));
   return static_cast<double>(static_cast<int64_t>(hash % (2 * n + 1)) - limit);
 }
 
 /// A term of a sum: |sum over the ranks, in any order| stays within exact_limit.
 double term(const Pattern::Key& key, int rank, size_t idx, uint64_t hash) {
   const int64_t limit = exact_limit(key.dtype);
-  if (const int64_t share = limit / key.n_ranks; share > 0) return bounded(hash, share, key.dtype);
-  const auto stride =
-      static_cast<size_t>((key.n_ranks + limit - 1) / limit);  // more ranks than values: few send 1
+  const int64_t most_factor = key.op == Op::kPremulSum ? 2 : 1;
+  if (const int64_t share = limit / key.n_ranks / most_factor; share > 0)
+    return bounded(hash, share, key.dtype);
+  const auto stride = static_cast<size_t>((key.n_ranks * most_factor + limit - 1) /
+                                          limit);  // more ranks than values: few send 1
   return static_cast<size_t>(rank) % stride == idx % stride ? 1 : 0;
 }
 
 /// A factor of a product: at most six ranks have one that is not a unit, so no product over- or underflows.
 double factor(const Pattern::Key& key, int rank, size_t idx, uint64_t hash) {
   const bool is_unit = (static_cast<size_t>(rank) + idx) % static_cast<size_t>(key.n_ranks) >= 6;
-  const double sign = key.dtype != Dtype::kUint8 && (hash & 1) != 0 ? -1 : 1;
+  const double sign = info(key.dtype).is_signed && (hash & 1) != 0 ? -1 : 1;
   constexpr double kFloat[] = {1, 2, 0.5, 2};
   constexpr double kInteger[] = {1, 3, 5, 3};
   const double magnitude = info(key.dtype).is_float ? kFloat[hash >> 1 & 3] : kInteger[hash >> 1 & 3];
@@ -68,6 +75,7 @@ double value(const Pattern::Key& key, int rank, size_t idx) {
   switch (key.op) {
     case Op::kSum:
     case Op::kAvg:
+    case Op::kPremulSum:
       return term(key, rank, idx, hash);
     case Op::kProd:
       return factor(key, rank, idx, hash);
@@ -97,28 +105,15 @@ double average_of(Dtype dtype, double sum, int n_ranks) {
   return static_cast<double>(static_cast<float>(sum) / static_cast<float>(n_ranks));
 }
 
-template <class T>
-void put(std::byte* out, T x) {
-  std::memcpy(out, &x, sizeof x);
-}
-
 void store(Dtype dtype, double x, std::byte* out) {
-  switch (dtype) {
-    case Dtype::kFloat32:
-      return put(out, static_cast<float>(x));
-    case Dtype::kFloat64:
-      return put(out, x);
-    case Dtype::kFloat16:
-      return put(out, to_float16(static_cast<float>(x)));
-    case Dtype::kBfloat16:
-      return put(out, to_bfloat16(static_cast<float>(x)));
-    case Dtype::kInt32:
-      return put(out, static_cast<int32_t>(static_cast<int64_t>(x)));
-    case Dtype::kInt64:
-      return put(out, static_cast<int64_t>(x));
-    case Dtype::kUint8:
-      return put(out, static_cast<uint8_t>(static_cast<int64_t>(x)));
-  }
+  with_type(dtype, [&]<class T>(std::type_identity<T>) {
+    T element;
+    if constexpr (std::is_integral_v<T>)
+      element = static_cast<T>(static_cast<int64_t>(x));
+    else
+      element = narrow<T>(static_cast<Accumulator<T>>(x));
+    std::memcpy(out, &element, sizeof element);
+  });
 }
 
 /// Floats as integers in the same order, so that neighbours differ by one (+0 and -0 are equal).
@@ -131,6 +126,7 @@ int64_t ordered(const std::byte* at) {
 }
 
 int64_t ordered(Dtype dtype, const std::byte* at) {
+  if (size_of(dtype) == 1) return ordered<int8_t>(at);
   if (size_of(dtype) == 2) return ordered<int16_t>(at);
   return size_of(dtype) == 4 ? ordered<int32_t>(at) : ordered<int64_t>(at);
 }
@@ -148,8 +144,11 @@ bool right(const Pattern::Key& key, const std::byte* expected, const std::byte* 
 
 Pattern::Pattern(const Key& key) : key_(key), reduced_(kPeriod * size_of(key.dtype)) {
   for (size_t i = 0; i < kPeriod; ++i) {
-    double x = value(key, 0, i);
-    for (int r = 1; r < key.n_ranks; ++r) x = combine(key.op, x, value(key, r, i));
+    const auto contribution = [&](int rank) {
+      return value(key, rank, i) * (key.op == Op::kPremulSum ? premul_factor(rank) : 1);
+    };
+    double x = contribution(0);
+    for (int r = 1; r < key.n_ranks; ++r) x = combine(key.op, x, contribution(r));
     if (key.op == Op::kAvg) x = average_of(key.dtype, x, key.n_ranks);
     store(key.dtype, x, reduced_.data() + i * size_of(key.dtype));
   }

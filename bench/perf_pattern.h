@@ -11,13 +11,18 @@
 
 namespace tern::bench {
 
+/// What a rank multiplies its input with for Op::kPremulSum, as nccl-tests chooses it.
+constexpr double premul_factor(int rank) {
+  return 1 + rank % 2;
+}
+
 /// The send buffers of all ranks and the results they must give, for one dtype, operator and world.
 ///
 /// Elements repeat after kPeriod, a prime: no shard, segment or rank offset in use is a multiple of it, so
 /// data that lands in the wrong place is seen. sum and avg use integers so small that every partial sum is
-/// exact in the dtype (at most 2^24, 2^11, 2^8 for fp32, fp16, bf16), prod uses small powers of two with
-/// either sign (integers: 1, 3, 5), min and max any integer that the dtype holds. Cost: kPeriod * n_ranks
-/// hashes once; afterwards filling and comparing run at memory speed.
+/// exact in the dtype (at most 2^24 for fp32, 2^8 for bf16, 2^4 for fp8e4m3), prod uses small powers of two
+/// with either sign (integers: 1, 3, 5), min and max any integer that the dtype holds. Cost: kPeriod *
+/// n_ranks hashes once; afterwards filling and comparing run at memory speed.
 class Pattern final : public TestData {
  public:
   static constexpr size_t kPeriod = 65521;

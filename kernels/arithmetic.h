@@ -8,16 +8,21 @@
 
 namespace tern {
 
-/// The type in which elements of type T are combined: fp32 for the 16-bit floats, else T itself.
+/// Whether elements are stored shorter than they are computed with.
 template <class T>
-using Accumulator = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>, float, T>;
+inline constexpr bool kIsShortFloat =
+    std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16> || kIsFloat8<T>;
+
+/// The type in which elements of type T are combined: fp32 for the short floats, else T itself.
+template <class T>
+using Accumulator = std::conditional_t<kIsShortFloat<T>, float, T>;
 
 template <class T>
 constexpr Accumulator<T> widen(T x) {
-  if constexpr (std::is_same_v<T, Accumulator<T>>)
-    return x;
-  else
+  if constexpr (kIsShortFloat<T>)
     return to_float(x);
+  else
+    return x;
 }
 
 template <class T>
@@ -26,8 +31,30 @@ constexpr T narrow(Accumulator<T> x) {
     return to_float16(x);
   else if constexpr (std::is_same_v<T, Bfloat16>)
     return to_bfloat16(x);
+  else if constexpr (kIsFloat8<T>)
+    return to_float8<T>(x);
   else
     return x;
+}
+
+/// x / n, as kAvg divides: integers truncate towards zero.
+template <class T>
+constexpr T divided(T x, int n) {
+  if constexpr (std::is_unsigned_v<T>)
+    return static_cast<T>(x / static_cast<uint64_t>(n));
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(x / static_cast<int64_t>(n));
+  else
+    return narrow<T>(widen(x) / static_cast<Accumulator<T>>(n));
+}
+
+/// x * factor, as kPremulSum multiplies: in the element type (integers wrap), short floats in fp32.
+template <class T>
+constexpr T scaled(T x, double factor) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(static_cast<int64_t>(factor)));
+  else
+    return narrow<T>(widen(x) * static_cast<Accumulator<T>>(factor));
 }
 
 /// a op b. Integers wrap; min and max return the first operand that is NaN; kAvg adds (the division comes

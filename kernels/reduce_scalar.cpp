@@ -18,6 +18,7 @@ void reduce_of(const ReduceArgs& args) {
   switch (args.op) {
     case Op::kSum:
     case Op::kAvg:
+    case Op::kPremulSum:
       return reduce_all<T, Op::kSum>(args);
     case Op::kProd:
       return reduce_all<T, Op::kProd>(args);
@@ -28,55 +29,25 @@ void reduce_of(const ReduceArgs& args) {
   }
 }
 
-template <class T>
-void average_of(void* data, int n_ranks, size_t n) {
-  T* x = static_cast<T*>(data);
-  for (size_t i = 0; i < n; ++i) {
-    if constexpr (std::is_integral_v<T>)
-      x[i] = static_cast<T>(x[i] / static_cast<int64_t>(n_ranks));
-    else
-      x[i] = narrow<T>(widen(x[i]) / static_cast<Accumulator<T>>(n_ranks));
-  }
-}
-
 }  // namespace
 
 void reduce_to_many(const ReduceArgs& args) {
-  switch (args.dtype) {
-    case Dtype::kFloat32:
-      return reduce_of<float>(args);
-    case Dtype::kFloat64:
-      return reduce_of<double>(args);
-    case Dtype::kFloat16:
-      return reduce_of<Float16>(args);
-    case Dtype::kBfloat16:
-      return reduce_of<Bfloat16>(args);
-    case Dtype::kInt32:
-      return reduce_of<int32_t>(args);
-    case Dtype::kInt64:
-      return reduce_of<int64_t>(args);
-    case Dtype::kUint8:
-      return reduce_of<uint8_t>(args);
-  }
+  with_type(args.dtype, [&]<class T>(std::type_identity<T>) { reduce_of<T>(args); });
 }
 
 void average(Dtype dtype, void* data, int n_ranks, size_t n) {
-  switch (dtype) {
-    case Dtype::kFloat32:
-      return average_of<float>(data, n_ranks, n);
-    case Dtype::kFloat64:
-      return average_of<double>(data, n_ranks, n);
-    case Dtype::kFloat16:
-      return average_of<Float16>(data, n_ranks, n);
-    case Dtype::kBfloat16:
-      return average_of<Bfloat16>(data, n_ranks, n);
-    case Dtype::kInt32:
-      return average_of<int32_t>(data, n_ranks, n);
-    case Dtype::kInt64:
-      return average_of<int64_t>(data, n_ranks, n);
-    case Dtype::kUint8:
-      return average_of<uint8_t>(data, n_ranks, n);
-  }
+  with_type(dtype, [&]<class T>(std::type_identity<T>) {
+    T* x = static_cast<T*>(data);
+    for (size_t i = 0; i < n; ++i) x[i] = divided(x[i], n_ranks);
+  });
+}
+
+void scale(const ScaleArgs& args) {
+  with_type(args.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* in = static_cast<const T*>(args.in);
+    T* out = static_cast<T*>(args.out);
+    for (size_t i = 0; i < args.n; ++i) out[i] = scaled(in[i], args.factor);
+  });
 }
 
 }  // namespace tern::scalar

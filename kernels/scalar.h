@@ -11,6 +11,7 @@ namespace tern::scalar {
 
 void reduce_to_many(const ReduceArgs& args);
 void average(Dtype dtype, void* data, int n_ranks, size_t n);
+void scale(const ScaleArgs& args);
 
 bool bf16_encode(std::span<const float> in, std::byte* out);
 void bf16_decode(const std::byte* in, std::span<float> out);

@@ -37,7 +37,8 @@ CandidateQuery query_of(const PlanQuestion& q) {
 }
 
 CostModel model_of(const PlanQuestion& q, const Config& config) {
-  CostModel model = cost_model(imagine(q, config));
+  const World world = imagine(q, config);
+  CostModel model = cost_model(world, world.all_ranks());
   if (q.codec.id != CodecId::kNone) model.wire_ratio = info(q.codec.id).bits_per_element(q.codec) / 32;
   return model;
 }

@@ -9,7 +9,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "kernels/cpu/float16-inl.h"
+#include "kernels/cpu/short_floats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tern {

@@ -13,7 +13,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "kernels/cpu/float16-inl.h"
+#include "kernels/cpu/short_floats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tern {
@@ -138,6 +138,7 @@ void reduce_of(const ReduceArgs& args) {
   switch (args.op) {
     case Op::kSum:
     case Op::kAvg:
+    case Op::kPremulSum:
       return Reducer<T, Op::kSum>(args).run();
     case Op::kProd:
       return Reducer<T, Op::kProd>(args).run();
@@ -149,22 +150,7 @@ void reduce_of(const ReduceArgs& args) {
 }
 
 void reduce_vectors(const ReduceArgs& args) {
-  switch (args.dtype) {
-    case Dtype::kFloat32:
-      return reduce_of<float>(args);
-    case Dtype::kFloat64:
-      return reduce_of<double>(args);
-    case Dtype::kFloat16:
-      return reduce_of<Float16>(args);
-    case Dtype::kBfloat16:
-      return reduce_of<Bfloat16>(args);
-    case Dtype::kInt32:
-      return reduce_of<int32_t>(args);
-    case Dtype::kInt64:
-      return reduce_of<int64_t>(args);
-    case Dtype::kUint8:
-      return reduce_of<uint8_t>(args);
-  }
+  with_type(args.dtype, [&]<class T>(std::type_identity<T>) { reduce_of<T>(args); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,5 +1,7 @@
 #include "runtime/bootstrap/world.h"
 
+#include <numeric>
+
 #include "runtime/base/log.h"
 #include "runtime/bootstrap/fields.h"
 #include "runtime/bootstrap/frame.h"
@@ -218,6 +220,12 @@ Result<std::vector<World>> World::in_process_world(int size, const Config& confi
     worlds.push_back(std::move(world));
   }
   return worlds;
+}
+
+std::vector<int> World::all_ranks() const {
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
 
 }  // namespace tern

@@ -46,6 +46,8 @@ struct World {
                                 const Config& config);
   /// `size` ranks as threads of this process; one World each.
   static Result<std::vector<World>> in_process_world(int size, const Config& config);
+
+  std::vector<int> all_ranks() const;  ///< 0..size-1
 };
 
 /// Owns a run of bytes in the world's heap that peers on the node read in place; move-only.

@@ -1,99 +1,11 @@
 #include "runtime/communicator/communicator.h"
 
-#include <limits>
+#include <algorithm>
+#include <array>
 
 #include "runtime/communicator/engine.h"
 
 namespace tern {
-
-namespace {
-
-Status check_memory(const void* data, size_t n, std::string_view which) {
-  if (data == nullptr && n > 0) {
-    return error(Code::kInvalidArgument, "the {} buffer is null but holds {} elements", which, n);
-  }
-  return {};
-}
-
-// True when the two runs share bytes.
-bool overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
-  const auto a0 = reinterpret_cast<uintptr_t>(a);
-  const auto b0 = reinterpret_cast<uintptr_t>(b);
-  return a0 < b0 + b_bytes && b0 < a0 + a_bytes;
-}
-
-// in and out may be disjoint, or `small` exactly the `part`-th piece of `large` (in place).
-Status check_overlap(const ConstView& large, const ConstView& small, size_t part) {
-  if (!overlap(large.data, large.n_bytes(), small.data, small.n_bytes())) return {};
-  const auto* in_place = static_cast<const std::byte*>(large.data) + part * small.n_bytes();
-  if (in_place == small.data) return {};
-  return error(Code::kInvalidArgument,
-               "input and output overlap by {} bytes from each other's start; allowed: disjoint, or in place "
-               "at byte {}",
-               static_cast<const std::byte*>(small.data) - static_cast<const std::byte*>(large.data),
-               part * small.n_bytes());
-}
-
-Status check_types(const ConstView& in, const View& out) {
-  if (in.dtype != out.dtype) {
-    return error(Code::kInvalidArgument, "input is {} but output is {}; they must be equal", name(in.dtype),
-                 name(out.dtype));
-  }
-  TERN_TRY(check_memory(in.data, in.n, "input"));
-  return check_memory(out.data, out.n, "output");
-}
-
-// Sharded collectives: `large` holds n_ranks pieces of `small`.
-Status check_shares(const ConstView& large, const ConstView& small, int n_ranks, std::string_view which) {
-  const auto ranks = static_cast<size_t>(n_ranks);
-  if (small.n > std::numeric_limits<size_t>::max() / ranks / size_of(small.dtype)) {
-    return error(Code::kInvalidArgument, "{} elements on each of {} ranks overflow the address space",
-                 small.n, n_ranks);
-  }
-  if (large.n == small.n * ranks) return {};
-  return error(Code::kInvalidArgument, "{} holds {} elements; it must hold {} x {} = {}", which, large.n,
-               n_ranks, small.n, small.n * ranks);
-}
-
-Result<Job> all_reduce_job(const ConstView& in, const View& out, Op op, const CallOptions& options) {
-  TERN_TRY(check_types(in, out));
-  if (in.n != out.n) {
-    return error(Code::kInvalidArgument, "all_reduce: input holds {} elements but output holds {}", in.n,
-                 out.n);
-  }
-  TERN_TRY(check_overlap(in, out, 0));
-  return Job{.collective = Collective::kAllReduce,
-             .in = in,
-             .out = out,
-             .count = in.n,
-             .op = op,
-             .options = options};
-}
-
-Result<Job> reduce_scatter_job(const ConstView& in, const View& out, Op op, const Communicator& comm) {
-  TERN_TRY(check_types(in, out));
-  TERN_TRY(check_shares(in, out, comm.size(), "reduce_scatter: input"));
-  TERN_TRY(check_overlap(in, out, static_cast<size_t>(comm.rank())));
-  return Job{.collective = Collective::kReduceScatter, .in = in, .out = out, .count = in.n, .op = op};
-}
-
-Result<Job> all_gather_job(const ConstView& in, const View& out, const Communicator& comm) {
-  TERN_TRY(check_types(in, out));
-  TERN_TRY(check_shares(out, in, comm.size(), "all_gather: output"));
-  TERN_TRY(check_overlap(out, in, static_cast<size_t>(comm.rank())));
-  return Job{.collective = Collective::kAllGather, .in = in, .out = out, .count = out.n};
-}
-
-Result<Job> broadcast_job(const View& data, int root, const Communicator& comm) {
-  TERN_TRY(check_memory(data.data, data.n, "broadcast"));
-  if (root < 0 || root >= comm.size()) {
-    return error(Code::kInvalidArgument, "broadcast: root {} is not a rank; allowed: 0..{}", root,
-                 comm.size() - 1);
-  }
-  return Job{.collective = Collective::kBroadcast, .in = data, .out = data, .count = data.n, .root = root};
-}
-
-}  // namespace
 
 struct Communicator::Impl {
   explicit Impl(std::unique_ptr<Engine> e) : engine(std::move(e)) {}
@@ -101,8 +13,34 @@ struct Communicator::Impl {
 };
 
 Result<Communicator> Communicator::create(const World& world) {
-  TERN_ASSIGN(auto engine, Engine::create(world));
+  TERN_ASSIGN(auto engine, Engine::create(world, {world.all_ranks(), world.rank}, "communicator"));
   return Communicator(std::make_unique<Impl>(std::move(engine)));
+}
+
+Result<Communicator> Communicator::split(int color, int key) {
+  if (color < 0)
+    return error(Code::kInvalidArgument, "split: color {} is negative; allowed: 0 and more", color);
+  const std::array<int, 2> mine = {color, key};
+  std::vector<int> all(mine.size() * static_cast<size_t>(size()));
+  TERN_TRY(all_gather(std::span<const int>(mine), std::span<int>(all)));
+  std::vector<int> order;  // ranks of this communicator
+  for (int r = 0; r < size(); ++r)
+    if (all[2 * static_cast<size_t>(r)] == color) order.push_back(r);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return all[2 * static_cast<size_t>(a) + 1] < all[2 * static_cast<size_t>(b) + 1];
+  });
+  Members members;
+  for (const int r : order) {
+    if (r == rank()) members.self = members.size();
+    members.ranks.push_back(impl_->engine->members().ranks[static_cast<size_t>(r)]);
+  }
+  const std::string name = fmt::format("{}/{}", impl_->engine->next_key(), color);
+  TERN_ASSIGN(auto engine, Engine::create(world(), std::move(members), name));
+  return Communicator(std::make_unique<Impl>(std::move(engine)));
+}
+
+Result<Communicator> Communicator::duplicate() {
+  return split(0, rank());
 }
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -111,10 +49,10 @@ Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
 int Communicator::rank() const {
-  return impl_->engine->world().rank;
+  return impl_->engine->members().self;
 }
 int Communicator::size() const {
-  return impl_->engine->world().size;
+  return impl_->engine->members().size();
 }
 const World& Communicator::world() const {
   return impl_->engine->world();
@@ -132,58 +70,92 @@ void Communicator::abort(const std::string& why) {
   impl_->engine->abort(why);
 }
 
+Status Communicator::run(const Operation& operation) {
+  return impl_->engine->run({&operation, 1});
+}
+Status Communicator::run_group(std::span<const Operation> operations) {
+  return impl_->engine->run(operations);
+}
+Result<Work> Communicator::start(const Operation& operation) {
+  return start_group({&operation, 1});
+}
+Result<Work> Communicator::start_group(std::span<const Operation> operations) {
+  TERN_ASSIGN(auto state, impl_->engine->start(operations));
+  return Work(std::move(state));
+}
+
 Status Communicator::all_reduce(ConstView in, View out, Op op, const CallOptions& options) {
-  TERN_ASSIGN(const Job job, all_reduce_job(in, out, op, options));
-  return impl_->engine->run(job);
+  return run(ops::all_reduce(in, out, op, options));
 }
-
 Status Communicator::reduce_scatter(ConstView in, View out, Op op, const CallOptions& options) {
-  TERN_ASSIGN(Job job, reduce_scatter_job(in, out, op, *this));
-  job.options = options;
-  return impl_->engine->run(job);
+  return run(ops::reduce_scatter(in, out, op, options));
 }
-
 Status Communicator::all_gather(ConstView in, View out, const CallOptions& options) {
-  TERN_ASSIGN(Job job, all_gather_job(in, out, *this));
-  job.options = options;
-  return impl_->engine->run(job);
+  return run(ops::all_gather(in, out, options));
 }
-
 Status Communicator::broadcast(View data, int root, const CallOptions& options) {
-  TERN_ASSIGN(Job job, broadcast_job(data, root, *this));
-  job.options = options;
-  return impl_->engine->run(job);
+  return run(ops::broadcast(data, data, root, options));
+}
+Status Communicator::broadcast(ConstView in, View out, int root, const CallOptions& options) {
+  return run(ops::broadcast(in, out, root, options));
+}
+Status Communicator::reduce(ConstView in, View out, Op op, int root, const CallOptions& options) {
+  return run(ops::reduce(in, out, op, root, options));
+}
+Status Communicator::all_to_all(ConstView in, View out, const CallOptions& options) {
+  return run(ops::all_to_all(in, out, options));
+}
+Status Communicator::gather(ConstView in, View out, int root, const CallOptions& options) {
+  return run(ops::gather(in, out, root, options));
+}
+Status Communicator::scatter(ConstView in, View out, int root, const CallOptions& options) {
+  return run(ops::scatter(in, out, root, options));
+}
+Status Communicator::shift(ConstView in, View out, const CallOptions& options) {
+  return run(ops::shift(in, out, options));
+}
+Status Communicator::barrier(const CallOptions& options) {
+  return run(ops::barrier(options));
+}
+Status Communicator::send(ConstView data, int to, const CallOptions& options) {
+  return run(ops::send(data, to, options));
+}
+Status Communicator::recv(View data, int from, const CallOptions& options) {
+  return run(ops::recv(data, from, options));
 }
 
-Status Communicator::barrier(const CallOptions& options) {
-  return impl_->engine->run({.collective = Collective::kBarrier, .options = options});
+Status Communicator::all_gather_v(ConstView in, View out, std::span<const size_t> counts,
+                                  const CallOptions& options) {
+  return run(ops::uneven(ops::all_gather(in, out, options), counts));
+}
+Status Communicator::reduce_scatter_v(ConstView in, View out, std::span<const size_t> counts, Op op,
+                                      const CallOptions& options) {
+  return run(ops::uneven(ops::reduce_scatter(in, out, op, options), counts));
+}
+Status Communicator::gather_v(ConstView in, View out, std::span<const size_t> counts, int root,
+                              const CallOptions& options) {
+  return run(ops::uneven(ops::gather(in, out, root, options), counts));
+}
+Status Communicator::scatter_v(ConstView in, View out, std::span<const size_t> counts, int root,
+                               const CallOptions& options) {
+  return run(ops::uneven(ops::scatter(in, out, root, options), counts));
+}
+Status Communicator::all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from,
+                                  const CallOptions& options) {
+  return run(ops::all_to_all_v(in, to, out, from, options));
 }
 
 Result<Work> Communicator::all_reduce_async(ConstView in, View out, Op op, const CallOptions& options) {
-  TERN_ASSIGN(const Job job, all_reduce_job(in, out, op, options));
-  TERN_ASSIGN(auto state, impl_->engine->start(job));
-  return Work(std::move(state));
+  return start(ops::all_reduce(in, out, op, options));
 }
-
 Result<Work> Communicator::reduce_scatter_async(ConstView in, View out, Op op, const CallOptions& options) {
-  TERN_ASSIGN(Job job, reduce_scatter_job(in, out, op, *this));
-  job.options = options;
-  TERN_ASSIGN(auto state, impl_->engine->start(job));
-  return Work(std::move(state));
+  return start(ops::reduce_scatter(in, out, op, options));
 }
-
 Result<Work> Communicator::all_gather_async(ConstView in, View out, const CallOptions& options) {
-  TERN_ASSIGN(Job job, all_gather_job(in, out, *this));
-  job.options = options;
-  TERN_ASSIGN(auto state, impl_->engine->start(job));
-  return Work(std::move(state));
+  return start(ops::all_gather(in, out, options));
 }
-
 Result<Work> Communicator::broadcast_async(View data, int root, const CallOptions& options) {
-  TERN_ASSIGN(Job job, broadcast_job(data, root, *this));
-  job.options = options;
-  TERN_ASSIGN(auto state, impl_->engine->start(job));
-  return Work(std::move(state));
+  return start(ops::broadcast(data, data, root, options));
 }
 
 }  // namespace tern

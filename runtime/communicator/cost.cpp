@@ -32,10 +32,12 @@ int cores_for(const World&) {
   return usable_cores();
 }
 
-CostModel cost_model(const World& world) {
+CostModel cost_model(const World& world, std::span<const int> members) {
   CostModel model;
+  std::vector<std::string> host_of;
+  for (const int rank : members) host_of.push_back(world.host_ids[static_cast<size_t>(rank)]);
   // Shared with the closures: a CostModel is copied freely and outlives the World it was made from.
-  auto hosts = std::make_shared<const std::vector<std::string>>(world.host_ids);
+  auto hosts = std::make_shared<const std::vector<std::string>>(std::move(host_of));
   const bool by_ucx = world.config.transport == "ucx";
   const int local_size = world.local_size;
   const int size = world.size;

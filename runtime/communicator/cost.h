@@ -6,8 +6,9 @@
 
 namespace tern {
 
-/// Links, reduction and codec speeds of this world: equal on all ranks, since all must decide alike.
-CostModel cost_model(const World& world);
+/// Links between `members` (world ranks; the model numbers them in this order), reduction and codec speeds:
+/// equal on all ranks, since all must decide alike.
+CostModel cost_model(const World& world, std::span<const int> members);
 
 /// Cores that the ranks of this host may use (affinity and cgroup quota respected).
 int cores_for(const World& world);

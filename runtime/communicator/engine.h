@@ -1,4 +1,4 @@
-// What a communicator consists of: transport, executor, planner, and the progress thread of asynchronous
+// What a communicator consists of: its members, transport, runner, and the progress thread of asynchronous
 // calls.
 #pragma once
 
@@ -12,9 +12,8 @@
 #include <thread>
 
 #include "runtime/bootstrap/world.h"
-#include "runtime/communicator/planner.h"
+#include "runtime/communicator/runner.h"
 #include "runtime/communicator/work_state.h"
-#include "runtime/exec/executor.h"
 #include "runtime/transport/transport.h"
 
 namespace tern {
@@ -24,35 +23,36 @@ namespace tern {
 ///          call runs on its caller's thread while no asynchronous one is queued.
 class Engine {
  public:
-  static Result<std::unique_ptr<Engine>> create(const World& world);
+  /// key: of the store, unique per communicator. Collective over the members.
+  static Result<std::unique_ptr<Engine>> create(const World& world, Members members, std::string key);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const World& world() const { return world_; }
+  const Members& members() const { return members_; }
   std::string_view transport_name() const { return transport_->name(); }
   const CallReport& last_report() const { return last_report_; }
+  /// A key for the next communicator made from this one; the same on all members.
+  std::string next_key();
 
-  Status run(const Job& job);
-  Result<std::shared_ptr<WorkState>> start(const Job& job);
+  Status run(std::span<const Operation> operations);
+  Result<std::shared_ptr<WorkState>> start(std::span<const Operation> operations);
   void abort(const std::string& why);
 
  private:
-  Engine(const World& world, std::unique_ptr<Transport> transport, CodecSpec default_codec, Planner planner);
+  Engine(const World& world, Members members, std::unique_ptr<Transport> transport);
 
   // Everything below run() and the progress thread; holds execution_.
-  Status execute(const Job& job, CallReport& report);
-  Result<CodecSpec> check(const Job& job) const;  ///< and the codec that the call is to use
-  Result<CodecSpec> codec_for(const Job& job) const;
-  Call make_call(const Job& job, const Decision& decision, CodecSpec codec);
+  Status execute(std::span<const Operation> operations, CallReport& report);
   void progress();
 
   World world_;
+  Members members_;
+  std::string key_;
+  int n_keys_ = 0;
   std::unique_ptr<Transport> transport_;
-  CodecSpec default_codec_;
-  Planner planner_;
-  Executor executor_;
-  uint32_t sequence_ = 0;
+  std::unique_ptr<Runner> runner_;
   CallReport last_report_;
   std::optional<Error> failed_;  ///< the first error after which nothing runs any more; under execution_
 

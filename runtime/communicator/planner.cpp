@@ -21,20 +21,16 @@ constexpr double kLeastWireBytes = 100 * sizeof(WireHeader);
 
 }  // namespace
 
-Planner::Planner(int rank, int n_ranks, CostModel model, AlgorithmRules rules, size_t segment_bytes)
-    : rank_(rank),
-      n_ranks_(n_ranks),
-      model_(std::move(model)),
-      rules_(std::move(rules)),
-      segment_bytes_(segment_bytes) {}
-
 Result<const Decision*> Planner::decide(const Shape& shape) {
   // The training loop's and the benchmark's case: the same shape again.
   if (last_ != nullptr && shape == last_shape_) return last_;
   const std::string_view only =
-      shape.algorithm.empty() ? rules_.find(shape.collective, shape.n_bytes) : shape.algorithm;
-  const Key key{shape.collective, size_class(shape.n_bytes), shape.elt, shape.root, shape.codec.id,
-                shape.codec.k,    std::string(only)};
+      shape.algorithm.empty() ? setup_.rules.find(shape.collective, shape.n_bytes) : shape.algorithm;
+  const Key key{shape.collective, size_class(shape.n_bytes),
+                shape.elt,        shape.root,
+                shape.codec.id,   shape.codec.k,
+                shape.uneven,     shape.in_place,
+                std::string(only)};
   auto found = decisions_.find(key);
   if (found == decisions_.end()) {
     TERN_ASSIGN(Decision decision, choose(shape, only));
@@ -50,24 +46,28 @@ Result<const Decision*> Planner::decide(const Shape& shape) {
 Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
   const bool encoded = shape.codec.id != CodecId::kNone;
   CandidateQuery query{.collective = shape.collective,
-                       .n_ranks = n_ranks_,
+                       .n_ranks = setup_.n_ranks,
                        .root = shape.root,
                        .n_bytes = shape.n_bytes,
                        .elt = shape.elt,
                        .encoded = encoded,
-                       .only = only};
-  CostModel model = model_;
+                       .only = only,
+                       .uneven = shape.uneven,
+                       .rank_order = setup_.rank_order};
+  CostModel model = setup_.model;
   if (encoded) {
     model.wire_ratio =
         info(shape.codec.id).bits_per_element(shape.codec) / (8 * static_cast<double>(shape.elt));
     query.least_segment = static_cast<size_t>(kLeastWireBytes / model.wire_ratio);
   }
   TERN_ASSIGN(const Candidate best, fastest_candidate(query, model));
+  // Ranks may differ in this, and must choose alike all the same.
+  query.in_place = shape.in_place;
   TERN_ASSIGN(const Program* ready, program(query, *best.algorithm));
   Decision decision;
   decision.program = ready;
   decision.algorithm = best.algorithm->name;
-  decision.segment_bytes = segment_bytes_ > 0 ? segment_bytes_ : best.segment_bytes;
+  decision.segment_bytes = setup_.segment_bytes > 0 ? setup_.segment_bytes : best.segment_bytes;
   decision.predicted_seconds = best.prediction.seconds;
   const auto idx = static_cast<uint32_t>(best.algorithm - algorithms().data());
   decision.fingerprint = idx << 6 | static_cast<uint32_t>(std::bit_width(decision.segment_bytes));
@@ -75,9 +75,10 @@ Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
 }
 
 Result<const Program*> Planner::program(const CandidateQuery& query, const Algorithm& algorithm) {
-  auto& slot = programs_[{query.collective, std::string(algorithm.name), query.root, query.encoded}];
+  auto& slot = programs_[{query.collective, std::string(algorithm.name), query.root, query.encoded,
+                          query.uneven, query.in_place}];
   if (slot == nullptr) {
-    TERN_ASSIGN(Plan plan, make_plan(query, algorithm, rank_));
+    TERN_ASSIGN(Plan plan, make_plan(query, algorithm, setup_.rank));
     const bool whole = must_stay_whole(plan);
     slot = std::make_unique<Program>(compile(std::move(plan)));
     slot->cuts = !whole;

@@ -22,6 +22,8 @@ struct Shape {
   size_t elt = 4;      ///< bytes per element
   int root = 0;
   CodecSpec codec;
+  bool uneven = false;
+  bool in_place = false;       ///< this rank's input is its output; does not change the choice
   std::string_view algorithm;  ///< "": free choice
   bool operator==(const Shape&) const = default;
 };
@@ -40,26 +42,32 @@ struct Decision {
 /// Threads: one at a time.
 class Planner {
  public:
-  /// rules: TERN_ALGORITHM parsed; segment_bytes: TERN_SEGMENT_BYTES (0: choose).
-  Planner(int rank, int n_ranks, CostModel model, AlgorithmRules rules, size_t segment_bytes);
+  struct Setup {
+    int rank = 0;
+    int n_ranks = 1;
+    CostModel model;
+    AlgorithmRules rules;      ///< TERN_ALGORITHM, parsed
+    size_t segment_bytes = 0;  ///< TERN_SEGMENT_BYTES; 0: choose
+    bool rank_order = false;   ///< TERN_DETERMINISTIC: every sum in rank order
+  };
+  explicit Planner(Setup setup) : setup_(std::move(setup)) {}
 
   /// Errors: kInvalidArgument (no such algorithm, or not for this collective), kUnsupported (codec with this
   /// algorithm).
   Result<const Decision*> decide(const Shape& shape);
 
+  /// What copying so many bytes is predicted to take.
+  double copy_seconds(size_t n_bytes) const { return static_cast<double>(n_bytes) * setup_.model.copy_beta; }
+
  private:
   // Sizes are told apart by their three leading bits, so that the cache is bounded whatever sizes are called.
-  using Key = std::tuple<Collective, size_t, size_t, int, CodecId, int, std::string>;
-  using ProgramKey = std::tuple<Collective, std::string, int, bool>;
+  using Key = std::tuple<Collective, size_t, size_t, int, CodecId, int, bool, bool, std::string>;
+  using ProgramKey = std::tuple<Collective, std::string, int, bool, bool, bool>;
 
   Result<Decision> choose(const Shape& shape, std::string_view only);
   Result<const Program*> program(const CandidateQuery& query, const Algorithm& algorithm);
 
-  int rank_;
-  int n_ranks_;
-  CostModel model_;
-  AlgorithmRules rules_;
-  size_t segment_bytes_;
+  Setup setup_;
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::map<Key, Decision> decisions_;
   Shape last_shape_;

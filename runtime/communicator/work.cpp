@@ -34,6 +34,20 @@ const CallReport& Work::report() const {
   return state_->report;
 }
 
+WorkState::WorkState(std::span<const Operation> calls) : operations(calls.begin(), calls.end()) {
+  const auto keep = [this](std::span<const size_t>& numbers) {
+    if (numbers.empty()) return;
+    counts.emplace_back(numbers.begin(), numbers.end());
+    numbers = counts.back();
+  };
+  for (Operation& o : operations) {
+    for (Parts* parts : {&o.in_parts, &o.out_parts}) {
+      keep(parts->counts);
+      keep(parts->offsets);
+    }
+  }
+}
+
 void WorkState::finish(Status result) {
   {
     const std::lock_guard lock(mutex);
@@ -51,7 +65,8 @@ Status WorkState::wait(Deadline deadline) {
     if (deadline.at() == Clock::time_point::max()) {
       ended.wait(lock, is_done);
     } else if (!ended.wait_until(lock, deadline.at(), is_done)) {
-      return error(Code::kTimeout, "{} is not done at the deadline of wait()", name(job.collective));
+      return error(Code::kTimeout, "{} is not done at the deadline of wait()",
+                   operations.empty() ? "an empty group" : name(operations.front().collective));
     }
   }
   return status;

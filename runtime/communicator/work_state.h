@@ -4,26 +4,20 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <span>
+#include <vector>
 
-#include "runtime/base/dtype.h"
-#include "runtime/communicator/communicator.h"
+#include "runtime/communicator/operation.h"
 #include "runtime/communicator/work.h"
 
 namespace tern {
 
-/// One collective as it was called.
-struct Job {
-  Collective collective = Collective::kBarrier;
-  ConstView in;
-  View out;
-  size_t count = 0;  ///< elements of the whole vector
-  Op op = Op::kSum;
-  int root = 0;
-  CallOptions options;
-};
-
 struct WorkState {
-  Job job;
+  /// Keeps its own copy of the counts that the operations point at.
+  explicit WorkState(std::span<const Operation> calls);
+
+  std::vector<Operation> operations;
+  std::vector<std::vector<size_t>> counts;
   Clock::time_point called;
   std::atomic<bool> done{false};
   Status status;

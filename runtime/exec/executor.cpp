@@ -18,7 +18,7 @@ class Executor::Run {
       : transport_(executor.transport_),
         policy_(executor.policy_),
         memory_(*executor.memory_),
-        rank_(executor.rank_),
+        members_(executor.members_),
         call_(call),
         program_(*call.program),
         counters_(counters),
@@ -27,9 +27,11 @@ class Executor::Run {
         elt_(size_of(call.signature.dtype)),
         codec_(info(call.signature.codec.id)),
         deadline_(call.deadline),
-        layout_(signature_.collective, program_.plan.n_chunks, signature_.count,
+        layout_(program_.plan, call.chunks,
                 {.segment = program_.cuts ? call.segment : 0,
-                 .grain = program_.plan.encoded ? codec_.block : 64 / elt_}) {}
+                 .grain = program_.plan.encoded ? codec_.block : 64 / elt_}),
+        in_base_(first_element(Buffer::kInput)),
+        out_base_(first_element(Buffer::kOutput)) {}
 
   Status run() {
     TERN_TRY(reserve());
@@ -107,7 +109,7 @@ class Executor::Run {
       for (const PostedRecv& recv : round.recvs) {
         if (recv.lands) continue;
         const size_t n_elements = layout_.n_segments() == 1
-                                      ? layout_.range(recv.dst.chunk, recv.dst.n_chunks, 0).size()
+                                      ? layout_.range(recv.dst, 0).size()
                                       : max_chunk_ * static_cast<size_t>(recv.dst.n_chunks);
         n_bytes += round_up(n_elements * elt_);
       }
@@ -117,22 +119,16 @@ class Executor::Run {
     return layout_.n_segments() == 1 ? most : total;
   }
 
-  Range range(const Ref& ref, size_t segment) const {
-    return layout_.range(ref.chunk, ref.n_chunks, segment);
-  }
+  Range range(const Ref& ref, size_t segment) const { return layout_.range(ref, segment); }
 
   std::byte* address(const Ref& ref, const Range& r, size_t segment) const {
     switch (ref.buffer) {
-      case Buffer::kInput: {
-        const size_t base = signature_.collective == Collective::kAllGather ? own_begin() : 0;
+      case Buffer::kInput:
         // The plan never writes its input (verified), so the pointer may be shared with what is written.
         return const_cast<std::byte*>(static_cast<const std::byte*>(call_.in)) +
-               (r.begin - base) * elt_;  // NOLINT
-      }
-      case Buffer::kOutput: {
-        const size_t base = signature_.collective == Collective::kReduceScatter ? own_begin() : 0;
-        return static_cast<std::byte*>(call_.out) + (r.begin - base) * elt_;
-      }
+               (r.begin - in_base_) * elt_;  // NOLINT
+      case Buffer::kOutput:
+        return static_cast<std::byte*>(call_.out) + (r.begin - out_base_) * elt_;
       case Buffer::kScratch:
         return scratch(ref, r, segment);
       case Buffer::kWire:
@@ -141,18 +137,24 @@ class Executor::Run {
     return wire(ref.slot, segment);
   }
 
-  // Places are chunks apart. Where runs of chunks move, they lie as close as in the vector itself.
+  // Places are chunks apart. Where runs of chunks move, they lie as close as in the vector itself; the blocks
+  // of an all_to_all are all of one size then, whatever their labels.
   std::byte* scratch(const Ref& ref, const Range& r, size_t segment) const {
+    const Plan& plan = program_.plan;
     const size_t stride = round_up(max_chunk_ * elt_);
-    std::byte* base =
-        memory_.scratch() + (segment % depth_) * static_cast<size_t>(program_.plan.n_scratch) * stride;
-    if (!program_.moves_runs) return base + static_cast<size_t>(ref.slot) * stride;
-    return base + (r.begin - layout_.range(ref.chunk - ref.slot, 1, segment).begin) * elt_;
+    std::byte* base = memory_.scratch() + (segment % depth_) * static_cast<size_t>(plan.n_scratch) * stride;
+    const auto slot = static_cast<size_t>(ref.slot);
+    if (!program_.moves_runs) return base + slot * stride;
+    if (plan.collective == Collective::kAllToAll) return base + slot * max_chunk_ * elt_;
+    const Ref first{ref.buffer, static_cast<int16_t>(ref.chunk - ref.slot)};
+    return base + (r.begin - range(first, segment).begin) * elt_;
   }
 
-  size_t own_begin() const {
-    const auto n_ranks = static_cast<size_t>(program_.plan.n_ranks);
-    return signature_.count / n_ranks * static_cast<size_t>(rank_);
+  // Of the whole vector, the first element that this rank has of a buffer.
+  size_t first_element(Buffer buffer) const {
+    if (call_.chunks.is_pieces()) return 0;
+    const HeldChunks held = held_chunks(program_.plan, buffer);
+    return held.first == 0 ? 0 : layout_.begin_of(held.first);
   }
 
   std::byte* wire(int slot, size_t segment) const {
@@ -167,7 +169,7 @@ class Executor::Run {
     for (const PostedRecv& posted : round.recvs) {
       const Range r = range(posted.dst, segment);
       RecvRequest& request = memory_.next_recv();
-      request.peer = posted.peer;
+      request.peer = world_rank(posted.peer);
       request.n_bytes = posted.encoded ? wire_bytes(r) : r.size() * elt_;
       request.into = posted.lands ? address(posted.dst, r, segment) : memory_.land(round_up(request.n_bytes));
       request.data = nullptr;
@@ -179,10 +181,10 @@ class Executor::Run {
     for (const Action& action : round.sends) {
       const Range r = range(action.src, segment);
       SendRequest& request = memory_.next_send(slot);
-      request.peer = action.peer;
+      request.peer = world_rank(action.peer);
       request.data = address(action.src, r, segment);
       request.n_bytes = action.wire >= 0 ? wire_bytes(r) : r.size() * elt_;
-      request.envelope = envelope_;
+      request.envelope = envelope(r.size());
       counters_.bytes_on_wire += request.n_bytes;
       transport_.send(request);
       if (transport_.poll(request) == Poll::kDone) memory_.drop_send(slot);
@@ -216,7 +218,7 @@ class Executor::Run {
     memory_.sources.clear();
     for (const Operand& operand : operands) {
       if (operand.recv_idx < 0) {
-        memory_.sources.push_back(address(operand.local, r, segment));
+        memory_.sources.push_back(local_operand(operand.local, r, segment));
         continue;
       }
       RecvRequest& request = memory_.recv(recv_base + operand.recv_idx);
@@ -232,6 +234,12 @@ class Executor::Run {
       if (operand.recv_idx >= 0) transport_.release(memory_.recv(recv_base + operand.recv_idx));
     }
     return true;
+  }
+
+  // Of the same elements as `dst`, except where chunks are blocks that change places.
+  const std::byte* local_operand(const Ref& ref, const Range& dst, size_t segment) const {
+    const bool is_moved = signature_.collective == Collective::kAllToAll || call_.chunks.is_pieces();
+    return address(ref, is_moved ? range(ref, segment) : dst, segment);
   }
 
   bool codec_work(const Action& action, size_t segment, int recv_base) {
@@ -299,17 +307,14 @@ class Executor::Run {
   // nobody reads it.
   void average(size_t segment) {
     if (signature_.op != Op::kAvg || program_.reencodes || program_.plan.n_ranks == 1) return;
-    Ref own{.buffer = Buffer::kOutput, .chunk = 0, .n_chunks = static_cast<int16_t>(program_.plan.n_chunks)};
-    if (signature_.collective == Collective::kReduceScatter) {
-      const int per_rank = program_.plan.n_chunks / program_.plan.n_ranks;
-      for (int i = 0; i < per_rank; ++i) {
-        own.chunk = static_cast<int16_t>(rank_ * per_rank + i);
-        own.n_chunks = 1;
-        average_chunk(own, segment);
-      }
-      return;
-    }
-    average_chunk(own, segment);
+    const HeldChunks held = held_chunks(program_.plan, Buffer::kOutput);
+    if (held.n == 0) return;
+    Ref own{.buffer = Buffer::kOutput,
+            .chunk = static_cast<int16_t>(held.first),
+            .n_chunks = static_cast<int16_t>(held.n)};
+    if (!owners_fixed(signature_.collective)) return average_chunk(own, segment);
+    own.n_chunks = 1;
+    for (int i = 0; i < held.n; ++i, ++own.chunk) average_chunk(own, segment);
   }
 
   void average_chunk(const Ref& own, size_t segment) {
@@ -317,14 +322,25 @@ class Executor::Run {
     tern::average(signature_.dtype, address(own, r, segment), program_.plan.n_ranks, r.size());
   }
 
+  // What a message of n elements carries: where the ends of a message alone know its size, that is the count
+  // they must agree on.
+  Envelope envelope(size_t n) const {
+    return {envelope_.call, call_.chunks.is_pieces() ? n : envelope_.count};
+  }
+
+  int world_rank(int rank) const { return members_[static_cast<size_t>(rank)]; }
+  int self() const { return world_rank(program_.plan.rank); }
+
   // Waits for a message and looks whether it is of this call.
   bool arrived(RecvRequest& request) {
     const size_t expected = request.n_bytes;
     if (!await(request)) return false;
-    if (request.envelope == envelope_ && request.data != nullptr) [[likely]]
+    const Envelope due = envelope(expected / elt_);
+    if (request.envelope == due && (request.data != nullptr || expected == 0)) [[likely]]
       return true;
-    if (request.envelope == envelope_ && expected == 0) return true;
-    return fail(mismatch_error(signature_, rank_, unpack(request.envelope), request.peer));
+    Signature mine = signature_;
+    mine.count = due.count;
+    return fail(mismatch_error(mine, self(), unpack(request.envelope), request.peer));
   }
 
   template <class Request>
@@ -350,7 +366,7 @@ class Executor::Run {
 
   Error timeout_error(int peer) const {
     return error_at(peer, Code::kTimeout, "{} on rank {}: rank {} did not take part within {:.3g} s",
-                    to_string(signature_), rank_, peer, call_.timeout.count());
+                    to_string(signature_), self(), peer, call_.timeout.count());
   }
 
   bool fail(const Error& error) {
@@ -366,7 +382,7 @@ class Executor::Run {
   Transport& transport_;
   const WaitPolicy& policy_;
   Memory& memory_;
-  const int rank_;
+  const std::vector<int>& members_;
   const Call& call_;
   const Program& program_;
   CallCounters& counters_;
@@ -376,6 +392,8 @@ class Executor::Run {
   const CodecInfo& codec_;
   const Deadline& deadline_;
   const Layout layout_;
+  const size_t in_base_;
+  const size_t out_base_;
   size_t slot_ = 0;
   size_t depth_ = 1;
   size_t max_chunk_ = 0;
@@ -383,9 +401,9 @@ class Executor::Run {
   std::optional<Error> error_;
 };
 
-Executor::Executor(Transport& transport, Heap& heap, int rank, WaitPolicy policy)
+Executor::Executor(Transport& transport, Heap& heap, std::vector<int> members, WaitPolicy policy)
     : transport_(transport),
-      rank_(rank),
+      members_(std::move(members)),
       policy_(policy),
       memory_(std::make_unique<Memory>(heap, policy.spin)) {}
 

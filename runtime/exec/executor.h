@@ -29,6 +29,7 @@ struct WaitPolicy {
 struct Call {
   const Program* program = nullptr;
   Signature signature;
+  Chunks chunks;
   const void* in = nullptr;
   void* out = nullptr;
   size_t segment = 0;         ///< elements of a chunk; 0: not cut
@@ -52,7 +53,8 @@ struct CallCounters {
 class Executor {
  public:
   /// heap: scratch and encoded chunks lie in it, so that peers read them in place. Both outlive the executor.
-  Executor(Transport& transport, Heap& heap, int rank, WaitPolicy policy);
+  /// members: world rank of each rank of the plans.
+  Executor(Transport& transport, Heap& heap, std::vector<int> members, WaitPolicy policy);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -65,7 +67,7 @@ class Executor {
   class Run;
   struct Memory;
   Transport& transport_;
-  int rank_;
+  std::vector<int> members_;
   WaitPolicy policy_;
   std::unique_ptr<Memory> memory_;
 };

@@ -28,7 +28,13 @@ CodecSpec codec_from(uint64_t bits) {
   return spec;
 }
 
+constexpr uint32_t kMessagePlan = (1U << kPlanBits) - 1;
+
 }  // namespace
+
+Signature message_signature() {
+  return {.collective = Collective::kSendRecv, .dtype = Dtype::kUint8, .plan = kMessagePlan};
+}
 
 Envelope pack(const Signature& s) {
   uint64_t call = 0;
@@ -67,24 +73,25 @@ Signature unpack(const Envelope& envelope) {
 }
 
 std::string to_string(const Signature& s) {
-  const std::string head = fmt::format("{} #{}", name(s.collective), s.sequence);
-  if (s.collective == Collective::kBarrier) return head;
-  if (s.collective == Collective::kBroadcast) {
-    return fmt::format("{} ({}, {} elements, root {})", head, name(s.dtype), s.count, s.root);
-  }
-  if (s.collective == Collective::kAllGather) {
-    return fmt::format("{} ({}, {} elements)", head, name(s.dtype), s.count);
-  }
-  return fmt::format("{} ({}, {}, {} elements, codec {})", head, name(s.dtype), name(s.op), s.count,
-                     to_string(s.codec));
+  if (s.collective == Collective::kSendRecv && s.plan == kMessagePlan)
+    return fmt::format("send or recv ({} bytes)", s.count);
+  std::string text = fmt::format("{} #{}", name(s.collective), s.sequence);
+  if (s.collective == Collective::kBarrier) return text;
+  text += fmt::format(" ({}", name(s.dtype));
+  if (reduces(s.collective)) text += fmt::format(", {}", name(s.op));
+  text += fmt::format(", {} elements", s.count);
+  if (has_root(s.collective)) text += fmt::format(", root {}", s.root);
+  if (s.collective == Collective::kAllReduce || s.collective == Collective::kReduceScatter)
+    text += fmt::format(", codec {}", to_string(s.codec));
+  return text + ")";
 }
 
 Error mismatch_error(const Signature& mine, int rank, const Signature& theirs, int peer) {
   std::string detail;
   if (mine.plan != theirs.plan && to_string(mine) == to_string(theirs)) {
     detail =
-        " with another algorithm or segment size (TERN_ALGORITHM and TERN_SEGMENT_BYTES must be equal on all "
-        "ranks)";
+        " with another algorithm, segment size or counts (TERN_ALGORITHM, TERN_SEGMENT_BYTES and, where each "
+        "rank has a count, all counts must be equal on all ranks)";
   }
   return error_at(peer, Code::kMismatch,
                   "ranks called different collectives: rank {} called {}, rank {} called {}{}", rank,

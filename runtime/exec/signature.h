@@ -24,6 +24,9 @@ struct Signature {
   uint64_t count = 0;  ///< elements of the whole vector
 };
 
+/// Of a message of a group, which is between two ranks only: no sequence number, and the count is its bytes.
+Signature message_signature();
+
 /// Bits of Envelope::call from the low end: sequence 20, collective 4, dtype 4, op 4, codec 8, root 12,
 /// plan 12.
 Envelope pack(const Signature& signature);

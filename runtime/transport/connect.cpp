@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <vector>
 
 #include "runtime/bootstrap/fields.h"
@@ -150,11 +149,10 @@ Result<const TransportInfo*> find_transport(std::string_view name) {
   return error(Code::kNotFound, "there is no transport \"{}\"; there are: {}", name, fmt::join(names, ", "));
 }
 
-Result<std::unique_ptr<Transport>> connect(const World& world, std::string_view key) {
-  std::vector<int> all(static_cast<size_t>(world.size));
-  std::iota(all.begin(), all.end(), 0);
-  if (!world.config.faults.empty()) return connect_faulty(world, all, key);
-  return connect_carriers({world, all, key});
+Result<std::unique_ptr<Transport>> connect(const World& world, std::span<const int> members,
+                                           std::string_view key) {
+  if (!world.config.faults.empty()) return connect_faulty(world, members, key);
+  return connect_carriers({world, members, key});
 }
 
 }  // namespace tern

@@ -104,9 +104,11 @@ struct TransportInfo {
 std::span<const TransportInfo> transports();
 Result<const TransportInfo*> find_transport(std::string_view name);
 
-/// Connects all ranks of the world: by the one transport that config names, or (auto) shared memory inside
-/// hosts and UCX between them, behind one Transport. Wrapped in `faulty` when TERN_FAULTS is set. key: unique
-/// per communicator. Errors: kUnsupported saying which transport cannot be used and why; kTimeout, kPeerLost.
-Result<std::unique_ptr<Transport>> connect(const World& world, std::string_view key);
+/// Connects ranks of the world (`members`, ascending, this rank among them): by the one transport that config
+/// names, or (auto) shared memory inside hosts and UCX between them, behind one Transport. TERN_FAULTS wraps
+/// it in `faulty`. key: unique per communicator. Collective over the members. Errors: kUnsupported saying
+/// which transport cannot be used and why; kTimeout, kPeerLost.
+Result<std::unique_ptr<Transport>> connect(const World& world, std::span<const int> members,
+                                           std::string_view key);
 
 }  // namespace tern

@@ -26,10 +26,17 @@ std::vector<Bytes> sent(const TestData& data, int n_ranks, size_t n_bytes, size_
 /// Reduces in the given order, two at a time, so that 16-bit types round after every step.
 Bytes reduce_in_order(const Pattern::Key& key, const std::vector<Bytes>& ranks,
                       const std::vector<size_t>& order) {
-  Bytes result = ranks[order[0]];
-  const size_t n = result.size() / size_of(key.dtype);
+  const size_t n = ranks[0].size() / size_of(key.dtype);
+  const auto operand = [&](size_t rank) {
+    Bytes x = ranks[rank];
+    if (key.op == Op::kPremulSum)
+      scale({key.dtype, x.data(), x.data(), premul_factor(static_cast<int>(rank)), n});
+    return x;
+  };
+  Bytes result = operand(order[0]);
   for (size_t i = 1; i < order.size(); ++i) {
-    const void* operands[] = {result.data(), ranks[order[i]].data()};
+    const Bytes next = operand(order[i]);
+    const void* operands[] = {result.data(), next.data()};
     reduce(key.dtype, key.op, result.data(), operands, n);
   }
   if (key.op == Op::kAvg) average(key.dtype, result.data(), key.n_ranks, n);
@@ -69,8 +76,9 @@ TEST(PerfPattern, AMissingContributionIsWrongInMostElements) {
     const Pattern pattern(key);
     const std::vector<Bytes> ranks = sent(pattern, 4, kCount * dtype.size, kCount);
     const Bytes result = reduce_in_order(key, ranks, {0, 1, 3});
-    EXPECT_GT(pattern.judge(std::vector<Origin>{{Origin::kReduced, 0, kCount}}, result.data()).n_wrong,
-              kCount * 9 / 10)
+    // 8-bit floats have so few exact integers that a share is often zero.
+    const size_t most = dtype.is_float && dtype.size == 1 ? kCount * 3 / 4 : kCount * 9 / 10;
+    EXPECT_GT(pattern.judge(std::vector<Origin>{{Origin::kReduced, 0, kCount}}, result.data()).n_wrong, most)
         << dtype.name;
   }
 }

@@ -166,7 +166,7 @@ TEST(PerfRun, WhatCannotRunIsOneSentenceOnStderr) {
   };
   const std::vector<Wrong> cases = {
       {"all_reduce", {"-d", "complex"}, "--datatype complex: "},
-      {"all_reduce", {"-o", "mulsum"}, "--op mulsum: "},
+      {"all_reduce", {"-o", "xor"}, "--op xor: "},
       {"all_reduce", {"--codec", "q9"}, "--codec q9: "},
       {"all_reduce", {"--codec", "topk:k=99"}, "--codec topk:k=99: "},
       {"broadcast", {"--codec", "q8"}, "--codec q8: codecs are for sums and averages"},

@@ -116,5 +116,45 @@ TEST(Convert, KeepsSpecialValues) {
   EXPECT_EQ(to_bfloat16(-0.0F).bits, 0x8000);
 }
 
+template <class T>
+class Float8 : public testing::Test {};
+using Float8Types = testing::Types<Float8E4m3, Float8E5m2>;
+TYPED_TEST_SUITE(Float8, Float8Types);
+
+TYPED_TEST(Float8, EveryPatternComesBackFromFp32) {
+  using Traits = Float8Traits<TypeParam>;
+  for (uint32_t bits = 0; bits < 256; ++bits) {
+    const TypeParam x{static_cast<uint8_t>(bits)};
+    const float wide = to_float(x);
+    if (std::isfinite(wide)) {
+      EXPECT_EQ(to_float8<TypeParam>(wide).bits, bits) << wide;
+    } else if (std::isinf(wide)) {
+      EXPECT_EQ(to_float8<TypeParam>(wide).bits & 0x7FU, Traits::kLargest);
+    } else {
+      EXPECT_EQ(to_float8<TypeParam>(wide).bits & 0x7FU, Traits::kQuietNan);
+    }
+  }
+}
+
+TYPED_TEST(Float8, RoundsToTheNearestAndTiesToEven) {
+  for (uint32_t bits = 0; bits < Float8Traits<TypeParam>::kLargest; ++bits) {
+    const float low = to_float(TypeParam{static_cast<uint8_t>(bits)});
+    const float high = to_float(TypeParam{static_cast<uint8_t>(bits + 1)});
+    ASSERT_LT(low, high);
+    const float middle = (low + high) / 2;
+    EXPECT_EQ(to_float8<TypeParam>(middle).bits, bits + (bits & 1)) << middle;
+    EXPECT_EQ(to_float8<TypeParam>(std::nextafter(middle, 0.0F)).bits, bits);
+    EXPECT_EQ(to_float8<TypeParam>(std::nextafter(-middle, -INFINITY)).bits, (bits + 1) | 0x80U);
+  }
+}
+
+TEST(EightBitFloats, KnowTheFormatsOwnNumbers) {
+  EXPECT_EQ(to_float(Float8E4m3{0x7E}), 448.0F);
+  EXPECT_EQ(to_float(Float8E4m3{0x01}), 0x1p-9F);
+  EXPECT_EQ(to_float(Float8E5m2{0x7B}), 57344.0F);
+  EXPECT_EQ(to_float(Float8E5m2{0x01}), 0x1p-16F);
+  EXPECT_EQ(to_float(Float8E5m2{0xFC}), -INFINITY);
+}
+
 }  // namespace
 }  // namespace tern

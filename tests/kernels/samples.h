@@ -48,25 +48,4 @@ bool same_element(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-/// Calls f(T{}) for the element type of a dtype.
-template <class F>
-void with_type(Dtype dtype, F f) {
-  switch (dtype) {
-    case Dtype::kFloat32:
-      return f(float{});
-    case Dtype::kFloat64:
-      return f(double{});
-    case Dtype::kFloat16:
-      return f(Float16{});
-    case Dtype::kBfloat16:
-      return f(Bfloat16{});
-    case Dtype::kInt32:
-      return f(int32_t{});
-    case Dtype::kInt64:
-      return f(int64_t{});
-    case Dtype::kUint8:
-      return f(uint8_t{});
-  }
-}
-
 }  // namespace tern::test

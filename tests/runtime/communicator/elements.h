@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/convert.h"
+#include "kernels/arithmetic.h"
 #include "runtime/base/dtype.h"
 
 namespace tern::testing {
@@ -21,64 +21,48 @@ inline int element(int rank, size_t i, Op op) {
 }
 
 inline void store(void* data, size_t i, Dtype dtype, double value) {
-  switch (dtype) {
-    case Dtype::kFloat32:
-      static_cast<float*>(data)[i] = static_cast<float>(value);
-      break;
-    case Dtype::kFloat64:
-      static_cast<double*>(data)[i] = value;
-      break;
-    case Dtype::kFloat16:
-      static_cast<Float16*>(data)[i] = to_float16(static_cast<float>(value));
-      break;
-    case Dtype::kBfloat16:
-      static_cast<Bfloat16*>(data)[i] = to_bfloat16(static_cast<float>(value));
-      break;
-    case Dtype::kInt32:
-      static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value);
-      break;
-    case Dtype::kInt64:
-      static_cast<int64_t*>(data)[i] = static_cast<int64_t>(value);
-      break;
-    case Dtype::kUint8:
-      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(value);
-      break;
-  }
+  with_type(dtype, [&]<class T>(std::type_identity<T>) {
+    static_cast<T*>(data)[i] = narrow<T>(static_cast<Accumulator<T>>(value));
+  });
 }
 
 inline double load(const void* data, size_t i, Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kFloat32:
-      return static_cast<const float*>(data)[i];
-    case Dtype::kFloat64:
-      return static_cast<const double*>(data)[i];
-    case Dtype::kFloat16:
-      return to_float(static_cast<const Float16*>(data)[i]);
-    case Dtype::kBfloat16:
-      return to_float(static_cast<const Bfloat16*>(data)[i]);
-    case Dtype::kInt32:
-      return static_cast<const int32_t*>(data)[i];
-    case Dtype::kInt64:
-      return static_cast<double>(static_cast<const int64_t*>(data)[i]);
-    case Dtype::kUint8:
-      return static_cast<const uint8_t*>(data)[i];
-  }
-  return 0;
+  return with_type(dtype, [&]<class T>(std::type_identity<T>) {
+    return static_cast<double>(widen(static_cast<const T*>(data)[i]));
+  });
+}
+
+/// 8-bit floats hold so few whole numbers that only two ranks add to each element, others zero.
+inline double few(int rank, size_t i, Op op, int n_ranks) {
+  const auto p = static_cast<size_t>(n_ranks);
+  if (op == Op::kAvg) return n_ranks <= 8 ? 1 : 0;
+  if (op != Op::kSum && op != Op::kPremulSum) return element(rank, i, op);
+  const auto r = static_cast<size_t>(rank);
+  return (r == i % p ? 1 : 0) + (r == (7 * i + 3) % p ? 1 : 0);
 }
 
 /// Rank's input at element i. Averages use multiples of the world size, so that they are whole.
-inline double input(int rank, size_t i, Op op, int n_ranks) {
+inline double input(int rank, size_t i, Op op, int n_ranks, Dtype dtype = Dtype::kFloat32) {
+  if (info(dtype).is_float && size_of(dtype) == 1) return few(rank, i, op, n_ranks);
   if (op == Op::kAvg)
     return n_ranks <= 17 ? n_ranks * static_cast<int>((i + static_cast<size_t>(rank)) % 2) : 1;
-  return element(rank, i, op);
+  return op == Op::kPremulSum ? element(rank, i, op) % 4 : element(rank, i, op);
+}
+
+/// What a rank multiplies its input with for Op::kPremulSum.
+inline double factor(int rank) {
+  return rank % 3;
 }
 
 /// What all ranks' element i reduce to.
-inline double expected(size_t i, Op op, int n_ranks) {
-  double value = input(0, i, op, n_ranks);
+inline double expected(size_t i, Op op, int n_ranks, Dtype dtype = Dtype::kFloat32) {
+  const auto term = [&](int rank) {
+    return input(rank, i, op, n_ranks, dtype) * (op == Op::kPremulSum ? factor(rank) : 1);
+  };
+  double value = term(0);
   for (int rank = 1; rank < n_ranks; ++rank) {
-    const double next = input(rank, i, op, n_ranks);
-    if (op == Op::kSum || op == Op::kAvg) value += next;
+    const double next = term(rank);
+    if (op == Op::kSum || op == Op::kAvg || op == Op::kPremulSum) value += next;
     if (op == Op::kProd) value *= next;
     if (op == Op::kMin) value = std::min(value, next);
     if (op == Op::kMax) value = std::max(value, next);

@@ -41,7 +41,7 @@ TEST(FaultSpec, NamesTheEntryThatIsWrong) {
 
 Setup inproc_with(const std::string& faults) {
   return {"inproc with " + faults, [faults](World& world) { world.config.faults = faults; },
-          [](const World& world) { return connect(world, "test"); }};
+          [](const World& world) { return connect(world, world.all_ranks(), "test"); }};
 }
 
 // Sends `n` messages of 8 bytes from rank 0 to rank 1, one after the other; the number of those that came
@@ -117,7 +117,7 @@ TEST(Faulty, RefusesABadListBeforeItConnects) {
   Config config;
   config.faults = "delay=2";
   const World world = World::in_process_world(1, config).value().front();
-  const auto transport = connect(world, "test");
+  const auto transport = connect(world, world.all_ranks(), "test");
   ASSERT_FALSE(transport.ok());
   EXPECT_EQ(transport.error().code, Code::kInvalidArgument);
 }

@@ -54,7 +54,7 @@ class EveryTransportOfProcesses : public testing::TestWithParam<Row> {
   int survive(int rank, int port) const {
     auto world = join(rank, port);
     if (!world.ok()) return 1;
-    auto transport = connect(*world, "test");
+    auto transport = connect(*world, world->all_ranks(), "test");
     if (!transport.ok()) return 2;
     RankUnderTest self{*world, std::move(*transport), {}};
     if (!go_round(self)) return 3;

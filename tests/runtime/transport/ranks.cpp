@@ -30,7 +30,7 @@ void put_on_two_hosts(World& world) {
 }
 
 Result<std::unique_ptr<Transport>> connect_test(const World& world) {
-  return connect(world, "test");
+  return connect(world, world.all_ranks(), "test");
 }
 
 }  // namespace
