@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/base/size.h"
+#include "tools/sim_flags.h"
 #include "tools/tern_info.h"
 #include "tools/tern_plan.h"
 
@@ -19,6 +20,7 @@ struct Flags {
   std::string size = "1M";
   std::string codec;
   PlanQuestion question;
+  SimFlags sim;
   bool json = false;
 };
 
@@ -101,6 +103,8 @@ int run_tern(std::span<const char* const> args, std::FILE* out) {
   show_command->add_option("--rank", flags.question.rank, "only this rank's")->check(CLI::Range(0, 16383));
   CLI::App* why_command = app.add_subcommand("why", "all candidates for a call, with their predicted times");
   add_question(*why_command, flags);
+  CLI::App* sim_command = app.add_subcommand("sim", "what a call would take on a described cluster");
+  add_flags(*sim_command, flags.sim);
   try {
     app.parse(static_cast<int>(args.size()), args.data());
   } catch (const CLI::Success& e) {  // --help
@@ -111,8 +115,9 @@ int run_tern(std::span<const char* const> args, std::FILE* out) {
     return kBadFlags;
   }
   if (info_command->parsed()) return print(info_answer(), flags, out);
+  if (sim_command->parsed()) return print(sim_answer(flags.sim), flags, out);
   if (!why_command->parsed() && !show_command->parsed()) {
-    fmt::print(stderr, "tern: say what to do: info, plan show, why (--help lists the flags)\n");
+    fmt::print(stderr, "tern: say what to do: info, plan show, why, sim (--help lists the flags)\n");
     return kBadFlags;
   }
   return print(plan_answer(flags, why_command->parsed() ? why_report : plan_report), flags, out);

@@ -166,7 +166,7 @@ double least_seconds(const Plan& plan, const ClusterCall& call, const Cluster& c
   constexpr double kRounding = 1 - 1e-9;
   const Prices prices(plan, call, cluster);
   simulation::RankRounds rounds;
-  rounds.read(plan, true);
+  rounds.read(plan, true, [&](int peer) { return cluster.path(peer, plan.rank).alpha; });
   std::vector<double> alpha(static_cast<size_t>(plan.n_rounds), 0);  // a round lasts until its sends arrived
   std::vector<std::pair<int, double>> links;                         // and the seconds they are busy
   double overhead = 0;

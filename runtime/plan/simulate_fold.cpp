@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
-#include <utility>
 
 namespace tern::simulation {
 namespace {
@@ -159,7 +158,7 @@ Result<bool> Colours::refine() {
   n_messages_ = 0;
   for (int r = 0; r < cluster_.n_ranks; ++r) {
     TERN_ASSIGN(const Plan plan, request_.plan_of(r));
-    rounds_.read(plan, request_.in_place);
+    rounds_.read(plan, request_.in_place, [&](int peer) { return cluster_.path(peer, r).alpha; });
     next.push_back(index_of(ranks, Fingerprint().add(of_rank(r))));
   }
   for (size_t l = 0; l < links_.size(); ++l)
@@ -217,7 +216,6 @@ class Folder {
   Indices paths_, messages_;
   RankRounds rounds_;
   std::vector<std::vector<int>> waits_;  // by phase: its messages
-  FoldedPlans::Op work_;                 // of the phases being joined
   std::vector<bool> is_taken_;           // by message: an earlier phase of its round waits for it
 };
 
@@ -294,33 +292,15 @@ void Folder::add_class(int rank) {
   c.round_begin.push_back(c.ops.size());
 }
 
-// Phases in the order in which their messages may be expected; those that expect the same are one, since no
-// order of theirs would be the same for all ranks of the class.
 void Folder::add_round(FoldedPlans::Class& c, size_t first, size_t end) {
-  using Expected = std::pair<double, int>;
-  const auto expected = [&](size_t phase) {
-    Expected last{-1, 0};
-    for (const int idx : waits_[phase]) {
-      const FoldedPlans::Message& m = result_.messages[static_cast<size_t>(idx)];
-      last = std::max(last, {result_.paths[static_cast<size_t>(m.path)].alpha, m.n_chunks});
-    }
-    return last;
-  };
-  std::vector<std::pair<Expected, size_t>> order;
-  for (size_t i = first; i < end; ++i) order.emplace_back(expected(i), i);
-  std::sort(order.begin(), order.end());
   is_taken_.resize(result_.messages.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    const RankRounds::Phase& phase = rounds_.phases[order[i].second];
-    for (const int idx : waits_[order[i].second]) {
+  for (size_t i = first; i < end; ++i) {
+    for (const int idx : waits_[i]) {
       if (is_taken_[static_cast<size_t>(idx)]) continue;
       is_taken_[static_cast<size_t>(idx)] = true;
       c.ops.push_back({.kind = StepKind::kRecv, .message = idx});
     }
-    work_.n_received += phase.n_messages;
-    for (size_t w = 0; w < work_.work.size(); ++w) work_.work[w] += phase.work[w];
-    if (i + 1 < order.size() && order[i + 1].first == order[i].first) continue;
-    c.ops.push_back(std::exchange(work_, {}));
+    c.ops.push_back({.n_received = rounds_.phases[i].n_messages, .work = rounds_.phases[i].work});
   }
 }
 
@@ -342,7 +322,7 @@ Result<FoldedPlans> Folder::run() {
   for (size_t i = 0; i < result_.classes.size(); ++i) {
     const int example = result_.classes[i].example;
     TERN_ASSIGN(Plan plan, request_.plan_of(example));
-    rounds_.read(plan, request_.in_place);
+    rounds_.read(plan, request_.in_place, [&](int peer) { return cluster_.path(peer, example).alpha; });
     if (i == 0) {
       plan.steps.clear();
       result_.frame = std::move(plan);

@@ -9,7 +9,7 @@
 #include "runtime/codec/codec.h"
 #include "runtime/plan/registry.h"
 #include "runtime/transport/transport.h"
-#include "tools/tern_program.h"
+#include "tests/tools/tern_says.h"
 #include "tools/text_table.h"
 
 namespace tern::tools {
@@ -17,25 +17,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-struct Ran {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-Ran tern_says(std::vector<const char*> args) {
-  args.insert(args.begin(), "tern");
-  std::FILE* file = std::tmpfile();
-  testing::internal::CaptureStderr();
-  Ran ran;
-  ran.status = run_tern(args, file);
-  ran.err = testing::internal::GetCapturedStderr();
-  std::rewind(file);
-  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) ran.out += static_cast<char>(c);
-  std::fclose(file);
-  return ran;
-}
 
 TEST(TernInfo, ListsEveryRowOfEveryRegistry) {
   const Ran ran = tern_says({"info"});
