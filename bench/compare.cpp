@@ -147,9 +147,9 @@ class Comparison {
       TERN_TRY(row(groups, {.exercise = exercise, .count = 1}, n_ranks));
     fmt::print("# by size\n");
     for (const Exercise exercise : options_.exercises) {
-      const bool sharded = exercise == Exercise::kReduceScatter || exercise == Exercise::kAllGather;
       for (const uint64_t n_bytes : compare_sizes(options_)) {
-        const size_t count = n_bytes / sizeof(float) / (sharded ? static_cast<size_t>(n_ranks) : 1);
+        const size_t count =
+            n_bytes / sizeof(float) / (is_sharded(exercise) ? static_cast<size_t>(n_ranks) : 1);
         if (count > 0) TERN_TRY(row(groups, {.exercise = exercise, .count = count}, n_ranks));
       }
     }

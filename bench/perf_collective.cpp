@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <numeric>
 
 #include "runtime/base/nearest.h"
 
@@ -48,48 +48,116 @@ std::vector<Origin> from_each(const PerfShape& s) {
   return parts;
 }
 
-Status run_all_reduce(const PerfCall& c) {
-  return c.comm->all_reduce(c.send, c.recv, c.op, c.options);
+size_t at_root(const PerfShape& s) {
+  return s.rank == s.root ? s.count : 0;
 }
-Result<Work> start_all_reduce(const PerfCall& c) {
-  return c.comm->all_reduce_async(c.send, c.recv, c.op, c.options);
+size_t all_at_root(const PerfShape& s) {
+  return s.rank == s.root ? all(s) : 0;
 }
-Status run_reduce_scatter(const PerfCall& c) {
-  return c.comm->reduce_scatter(c.send, c.recv, c.op, c.options);
+size_t mine_at_root(const PerfShape& s) {
+  return s.rank == s.root ? mine(s) : 0;
 }
-Result<Work> start_reduce_scatter(const PerfCall& c) {
-  return c.comm->reduce_scatter_async(c.send, c.recv, c.op, c.options);
+std::vector<Origin> reduced_at_root(const PerfShape& s) {
+  if (s.rank != s.root) return {};
+  return reduced(s);
 }
-Status run_all_gather(const PerfCall& c) {
-  return c.comm->all_gather(c.send, c.recv, c.options);
+std::vector<Origin> from_each_at_root(const PerfShape& s) {
+  if (s.rank != s.root) return {};
+  return from_each(s);
 }
-Result<Work> start_all_gather(const PerfCall& c) {
-  return c.comm->all_gather_async(c.send, c.recv, c.options);
+std::vector<Origin> own_from_root(const PerfShape& s) {
+  return {{s.root, mine(s), s.count}};
+}
+std::vector<Origin> block_from_each(const PerfShape& s) {
+  std::vector<Origin> parts = from_each(s);
+  for (Origin& part : parts) part.offset = mine(s);
+  return parts;
+}
+std::vector<Origin> from_previous(const PerfShape& s) {
+  return {{(s.rank + s.n_ranks - 1) % s.n_ranks, 0, s.count}};
 }
 
-// Out of place, the root's own copy is part of the call, as in NCCL; Tern's call has one buffer.
-void copy_at_root(const PerfCall& c) {
-  if (c.comm->rank() != c.root || c.send.data == c.recv.data || c.send.n == 0) return;
-  std::memcpy(c.recv.data, c.send.data, c.send.n_bytes());
+/// all_to_all with uneven counts: what ranks i and j send each other, between 2 / (p + 1) and 2 p / (p + 1)
+/// of `count`, so that every rank sends about p * count.
+size_t uneven_block(const PerfShape& s, int i, int j) {
+  const auto p = static_cast<size_t>(s.n_ranks);
+  const size_t weight = static_cast<size_t>(i + j) % p + 1;
+  return 2 * s.count * weight / (p + 1);
 }
-Status run_broadcast(const PerfCall& c) {
-  copy_at_root(c);
-  return c.comm->broadcast(c.recv, c.root, c.options);
+std::vector<size_t> uneven_blocks(const PerfShape& s) {
+  std::vector<size_t> counts;
+  for (int r = 0; r < s.n_ranks; ++r) counts.push_back(uneven_block(s, s.rank, r));
+  return counts;
 }
-Result<Work> start_broadcast(const PerfCall& c) {
-  copy_at_root(c);
-  return c.comm->broadcast_async(c.recv, c.root, c.options);
+size_t uneven_all(const PerfShape& s) {
+  const std::vector<size_t> counts = uneven_blocks(s);
+  return std::accumulate(counts.begin(), counts.end(), size_t{0});
+}
+std::vector<Origin> uneven_block_from_each(const PerfShape& s) {
+  std::vector<Origin> parts;
+  for (int from = 0; from < s.n_ranks; ++from) {
+    PerfShape theirs = s;
+    theirs.rank = from;
+    const std::vector<size_t> counts = uneven_blocks(theirs);
+    const size_t before = std::accumulate(counts.begin(), counts.begin() + s.rank, size_t{0});
+    parts.push_back({from, before, counts[static_cast<size_t>(s.rank)]});
+  }
+  return parts;
+}
+
+void append_all_reduce(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::all_reduce(c.send, c.recv, c.op, c.options));
+}
+void append_reduce_scatter(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::reduce_scatter(c.send, c.recv, c.op, c.options));
+}
+void append_all_gather(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::all_gather(c.send, c.recv, c.options));
+}
+void append_broadcast(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::broadcast(c.send, c.recv, c.root, c.options));
+}
+void append_reduce(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::reduce(c.send, c.recv, c.op, c.root, c.options));
+}
+void append_all_to_all(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::all_to_all(c.send, c.recv, c.options));
+}
+void append_all_to_all_v(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::all_to_all_v(c.send, {.counts = c.counts}, c.recv, {.counts = c.counts}, c.options));
+}
+void append_gather(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::gather(c.send, c.recv, c.root, c.options));
+}
+void append_scatter(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::scatter(c.send, c.recv, c.root, c.options));
+}
+// What nccl-tests does with a message to the next rank and one from the rank before.
+void append_sendrecv(const PerfCall& c, std::vector<Operation>& to) {
+  to.push_back(ops::shift(c.send, c.recv, c.options));
 }
 
 constexpr auto kCollectives = std::to_array<PerfCollective>({
-    {"all_reduce", "AllReduce", false, true, false, bus_all_reduce, one, one, zero, zero, reduced,
-     run_all_reduce, start_all_reduce},
-    {"reduce_scatter", "ReduceScatter", true, true, false, bus_shards, all, one, zero, mine, reduced_shard,
-     run_reduce_scatter, start_reduce_scatter},
-    {"all_gather", "AllGather", true, false, false, bus_shards, one, all, mine, zero, from_each,
-     run_all_gather, start_all_gather},
-    {"broadcast", "Broadcast", false, false, true, bus_once, one, one, zero, zero, from_root, run_broadcast,
-     start_broadcast},
+    {"all_reduce", Collective::kAllReduce, "AllReduce", false, true, false, bus_all_reduce, one, one, zero,
+     zero, reduced, append_all_reduce, nullptr},
+    {"reduce_scatter", Collective::kReduceScatter, "ReduceScatter", true, true, false, bus_shards, all, one,
+     zero, mine, reduced_shard, append_reduce_scatter, nullptr},
+    {"all_gather", Collective::kAllGather, "AllGather", true, false, false, bus_shards, one, all, mine, zero,
+     from_each, append_all_gather, nullptr},
+    {"broadcast", Collective::kBroadcast, "Broadcast", false, false, true, bus_once, one, one, zero, zero,
+     from_root, append_broadcast, nullptr},
+    {"reduce", Collective::kReduce, "Reduce", false, true, true, bus_once, one, at_root, zero, zero,
+     reduced_at_root, append_reduce, nullptr},
+    {"alltoall", Collective::kAllToAll, "AlltoAll", true, false, false, bus_shards, all, all, zero, zero,
+     block_from_each, append_all_to_all, nullptr},
+    {"alltoallv", Collective::kAllToAll, "AlltoAllv", true, false, false, bus_shards, uneven_all, uneven_all,
+     zero, zero, uneven_block_from_each, append_all_to_all_v, uneven_blocks},
+    {"gather", Collective::kGather, "Gather", true, false, true, bus_shards, one, all_at_root, mine_at_root,
+     zero, from_each_at_root, append_gather, nullptr},
+    {"scatter", Collective::kScatter, "Scatter", true, false, true, bus_shards, all_at_root, one, zero,
+     mine_at_root, own_from_root, append_scatter, nullptr},
+    {"sendrecv", Collective::kSendRecv, "SendRecv", false, false, false, bus_once, one, one, zero, zero,
+     from_previous, append_sendrecv, nullptr},
 });
 
 }  // namespace
@@ -116,7 +184,7 @@ size_t count_for(const PerfCollective& collective, size_t n_bytes, Dtype dtype, 
 }
 
 size_t bytes_of(const PerfCollective& collective, size_t count, Dtype dtype, int n_ranks) {
-  const PerfShape shape = {.count = count, .n_ranks = n_ranks};
+  const PerfShape shape = {.count = count, .n_ranks = n_ranks};  // the root's, which has the larger buffer
   return std::max(collective.n_send(shape), collective.n_recv(shape)) * size_of(dtype);
 }
 

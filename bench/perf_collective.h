@@ -9,14 +9,14 @@
 
 namespace tern::bench {
 
-/// One timed call: what a row's `start` needs.
+/// One timed call: what a row makes an operation of.
 struct PerfCall {
-  Communicator* comm = nullptr;
   ConstView send;  ///< this rank's send part (in place: inside the receive buffer)
   View recv;
   Op op = Op::kSum;
   int root = 0;
   CallOptions options;
+  std::span<const size_t> counts = {};  ///< uneven: elements to, and from, each rank
 };
 
 /// A run of elements of a result: copied from one rank's send buffer, or reduced over all.
@@ -37,7 +37,8 @@ struct PerfShape {
 
 /// A row. All counts are elements.
 struct PerfCollective {
-  std::string_view name;   ///< "all_reduce"; the program is <name>_perf
+  std::string_view name;  ///< "all_reduce"; the program is <name>_perf
+  Collective collective;
   std::string_view title;  ///< nccl-tests' experiment name: "AllReduce"
   bool sharded;            ///< the size is the whole vector and `count` one rank's shard of it
   bool reduces;            ///< takes -o; others run once, printed as "none"
@@ -50,8 +51,15 @@ struct PerfCollective {
   size_t (*recv_offset)(const PerfShape& shape);
   /// What the receive part must hold afterwards, in order.
   std::vector<Origin> (*origins)(const PerfShape& shape);
-  Status (*run)(const PerfCall& call);
-  Result<Work> (*start)(const PerfCall& call);
+  /// Appends the operations of one call.
+  void (*append)(const PerfCall& call, std::vector<Operation>& to);
+  /// Elements that this rank sends to, and gets from, each rank, where they differ; else null.
+  std::vector<size_t> (*counts)(const PerfShape& shape);
+
+  /// Codecs apply to it.
+  bool encodes() const {
+    return collective == Collective::kAllReduce || collective == Collective::kReduceScatter;
+  }
 };
 
 std::span<const PerfCollective> perf_collectives();

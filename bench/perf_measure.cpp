@@ -95,13 +95,16 @@ PerfRank::Placement PerfRank::placement(const RowRequest& request, bool in_place
 }
 
 PerfCall PerfRank::call_on(const RowRequest& request, const Placement& at) {
-  PerfCall call = {.comm = comm_,
-                   .send = at.send,
+  PerfCall call = {.send = at.send,
                    .recv = at.recv,
                    .op = request.op,
                    .root = request.root,
                    .options = setup_.call};
   call.options.factor = premul_factor(comm_->rank());
+  if (setup_.collective->counts != nullptr) {
+    counts_ = setup_.collective->counts(shape_of(request));
+    call.counts = counts_;
+  }
   if (lossy(request) && info(setup_.codec.id).residual == ResidualUse::kMandatory) {
     residual_.assign(at.send.n, 0.0F);
     call.options.residual = residual_.data();
@@ -110,7 +113,7 @@ PerfCall PerfRank::call_on(const RowRequest& request, const Placement& at) {
 }
 
 bool PerfRank::lossy(const RowRequest& request) const {
-  return setup_.codec.id != CodecId::kNone && setup_.collective->reduces &&
+  return setup_.codec.id != CodecId::kNone && setup_.collective->encodes() &&
          request.dtype == Dtype::kFloat32 && (request.op == Op::kSum || request.op == Op::kAvg);
 }
 
@@ -130,30 +133,25 @@ void PerfRank::prepare(const Placement& at, const TestData& data) {
   std::fill(residual_.begin(), residual_.end(), 0.0F);
 }
 
-Status PerfRank::iterate(const PerfCall& call, CallReport& report) {
-  const int n = setup_.options->agg_iters;
-  if (n == 1) {
-    TERN_TRY(setup_.collective->run(call));
-    report = comm_->last_report();
-    return {};
-  }
-  std::vector<Work> works;
-  for (int i = 0; i < n; ++i) {
-    TERN_ASSIGN(Work work, setup_.collective->start(call));
-    works.push_back(std::move(work));
-  }
-  for (Work& work : works) TERN_TRY(work.wait());
-  report = works.back().report();
+std::vector<Operation> PerfRank::operations_of(const PerfCall& call, int n_calls) const {
+  std::vector<Operation> operations;
+  for (int i = 0; i < n_calls; ++i) setup_.collective->append(call, operations);
+  return operations;
+}
+
+Status PerfRank::iterate(const std::vector<Operation>& operations, CallReport& report) {
+  TERN_TRY(comm_->run_group(operations));
+  report = comm_->last_report();
   return {};
 }
 
 Result<PerfRank::Timing> PerfRank::time(const RowRequest& request, const Placement& at) {
   const PerfOptions& o = *setup_.options;
-  const PerfCall call = call_on(request, at);
+  const std::vector<Operation> operations = operations_of(call_on(request, at), o.agg_iters);
   const std::unique_ptr<TestData> data = data_for(request, 0);
   Timing timing;
   prepare(at, *data);
-  for (int i = 0; i < o.warmup_iters; ++i) TERN_TRY(iterate(call, timing.report));
+  for (int i = 0; i < o.warmup_iters; ++i) TERN_TRY(iterate(operations, timing.report));
   // In place, sums grow with every call; a codec would soon see infinities, so its data is renewed off the
   // clock.
   const bool renew = at.in_place && lossy(request);
@@ -166,7 +164,7 @@ Result<PerfRank::Timing> PerfRank::time(const RowRequest& request, const Placeme
       TERN_TRY(comm_->barrier());
     }
     const double iteration_begun = each ? now() : 0;
-    TERN_TRY(iterate(call, timing.report));
+    TERN_TRY(iterate(operations, timing.report));
     if (each) timing.iterations.push_back((now() - iteration_begun) / o.agg_iters);
   }
   timing.seconds = (now() - begun) / o.iters / o.agg_iters;
@@ -181,12 +179,12 @@ Result<PerfRank::Timing> PerfRank::time(const RowRequest& request, const Placeme
 
 Result<Verdict> PerfRank::check(const RowRequest& request, const Placement& at) {
   Verdict total;
-  const PerfCall call = call_on(request, at);
+  const std::vector<Operation> operations = operations_of(call_on(request, at), 1);
   const std::vector<Origin> origins = setup_.collective->origins(shape_of(request));
   for (int i = 0; i < setup_.options->check; ++i) {
     const std::unique_ptr<TestData> data = data_for(request, static_cast<uint64_t>(i) + 1);
     prepare(at, *data);
-    TERN_TRY(setup_.collective->run(call));
+    TERN_TRY(comm_->run_group(operations));
     const Verdict verdict = data->judge(origins, at.recv.data);
     total.n_wrong += verdict.n_wrong + at.whole->broken_fence_bytes(at.whole_bytes);
     total.error_squared += verdict.error_squared;

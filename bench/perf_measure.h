@@ -66,7 +66,9 @@ class PerfRank {
   /// Test data for the row; check round `seed`.
   std::unique_ptr<TestData> data_for(const RowRequest& request, uint64_t seed) const;
   void prepare(const Placement& at, const TestData& data);
-  Status iterate(const PerfCall& call, CallReport& report);
+  /// Runs the operations of one timed iteration.
+  Status iterate(const std::vector<Operation>& operations, CallReport& report);
+  std::vector<Operation> operations_of(const PerfCall& call, int n_calls) const;
   Result<Timing> time(const RowRequest& request, const Placement& at);
   Result<Verdict> check(const RowRequest& request, const Placement& at);
   Result<PlacementResult> over_ranks(const RowRequest& request, const Local& local);
@@ -79,6 +81,7 @@ class PerfRank {
   Setup setup_;
   std::optional<PerfBuffer> send_, recv_;
   std::vector<float> residual_;
+  std::vector<size_t> counts_;
 };
 
 }  // namespace tern::bench

@@ -48,7 +48,7 @@ std::string that_encode() {
   return fmt::format("those that can: {}", fmt::join(names, ", "));
 }
 
-Status take_algorithm(const PerfOptions& o, std::string_view collective_name, PerfSettings& settings) {
+Status take_algorithm(const PerfOptions& o, const PerfCollective& collective, PerfSettings& settings) {
   if (o.algorithm.empty()) return {};
   if (o.algorithm.find_first_of(kRuleMarks) != std::string::npos) {
     const auto rules = parse_algorithm_rules(o.algorithm);
@@ -57,10 +57,9 @@ Status take_algorithm(const PerfOptions& o, std::string_view collective_name, Pe
   }
   const auto choice = parse_algorithm_choice(o.algorithm);
   if (!choice.ok()) return of_flag("--algorithm", o.algorithm, choice.error());
-  const Result<Collective> collective = parse_collective(collective_name);
-  if (collective.ok() && !choice->algorithm->supports({.collective = *collective})) {
+  if (!choice->algorithm->supports({.collective = collective.collective})) {
     return error(Code::kInvalidArgument, "--algorithm {}: {} has no {}", o.algorithm, choice->algorithm->name,
-                 collective_name);
+                 collective.name);
   }
   const bool encodes = !o.codec.empty() && settings.codec.id != CodecId::kNone;
   if (encodes && !choice->algorithm->can_encode) {
@@ -76,9 +75,9 @@ Status take_codec(const PerfOptions& o, const PerfCollective& collective, PerfSe
   const std::string_view from = o.codec.empty() ? "TERN_CODEC" : "--codec";
   if (!codec.ok()) return of_flag(from, o.codec.empty() ? settings.config.codec : o.codec, codec.error());
   settings.codec = *codec;
-  if (!o.codec.empty() && codec->id != CodecId::kNone && !collective.reduces) {
+  if (!o.codec.empty() && codec->id != CodecId::kNone && !collective.encodes()) {
     return error(Code::kInvalidArgument,
-                 "--codec {}: codecs are for sums and averages, which {} does not make", o.codec,
+                 "--codec {}: codecs apply to all_reduce and reduce_scatter, not to {}", o.codec,
                  collective.name);
   }
   return {};
@@ -127,7 +126,7 @@ Result<PerfSettings> settle(const PerfOptions& options, const PerfCollective& co
   settings.config = std::move(config);
   TERN_TRY(take_transport(options, settings.config));
   TERN_TRY(take_codec(options, collective, settings));
-  TERN_TRY(take_algorithm(options, collective.name, settings));
+  TERN_TRY(take_algorithm(options, collective, settings));
   TERN_ASSIGN(settings.dtypes, dtypes_of(options));
   TERN_ASSIGN(settings.ops, ops_of(options, collective));
   TERN_ASSIGN(const int n_ranks, count_ranks(options));

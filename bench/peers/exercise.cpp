@@ -39,10 +39,12 @@ Result<Exercise> parse_exercise(std::string_view text) {
 }
 
 size_t ExerciseShape::n_send() const {
-  return exercise == Exercise::kReduceScatter ? count * static_cast<size_t>(n_ranks) : count;
+  const bool whole = exercise == Exercise::kReduceScatter || exercise == Exercise::kAllToAll;
+  return whole ? count * static_cast<size_t>(n_ranks) : count;
 }
 size_t ExerciseShape::n_recv() const {
-  return exercise == Exercise::kAllGather ? count * static_cast<size_t>(n_ranks) : count;
+  const bool whole = exercise == Exercise::kAllGather || exercise == Exercise::kAllToAll;
+  return whole ? count * static_cast<size_t>(n_ranks) : count;
 }
 
 void fill(const ExerciseShape& shape, std::span<float> send) {
@@ -60,12 +62,15 @@ size_t count_wrong(const ExerciseShape& shape, std::span<const float> recv) {
       if (shape.rank == 0) return 0;  // the root sends from its send buffer
       return count_wrong_in(recv, 0, [](size_t i) { return sent_by(0, i); });
     case Exercise::kAllGather:
+    case Exercise::kAllToAll:
       break;
   }
+  const bool is_gather = shape.exercise == Exercise::kAllGather;
+  const size_t begin = is_gather ? 0 : static_cast<size_t>(shape.rank) * shape.count;
   size_t n_wrong = 0;
   for (int r = 0; r < shape.n_ranks; ++r) {
     const auto part = recv.subspan(static_cast<size_t>(r) * shape.count, shape.count);
-    n_wrong += count_wrong_in(part, 0, [r](size_t i) { return sent_by(r, i); });
+    n_wrong += count_wrong_in(part, begin, [r](size_t i) { return sent_by(r, i); });
   }
   return n_wrong;
 }

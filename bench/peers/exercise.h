@@ -11,11 +11,16 @@
 
 namespace tern::bench {
 
-enum class Exercise : uint8_t { kAllReduce, kReduceScatter, kAllGather, kBroadcast };
+enum class Exercise : uint8_t { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kAllToAll };
 inline constexpr std::string_view kExerciseNames[] = {"all_reduce", "reduce_scatter", "all_gather",
-                                                      "broadcast"};
+                                                      "broadcast", "all_to_all"};
 constexpr std::string_view name(Exercise exercise) {
   return kExerciseNames[static_cast<size_t>(exercise)];
+}
+/// Whether a call's count is that of one rank's part.
+constexpr bool is_sharded(Exercise exercise) {
+  return exercise == Exercise::kReduceScatter || exercise == Exercise::kAllGather ||
+         exercise == Exercise::kAllToAll;
 }
 Result<Exercise> parse_exercise(std::string_view text);
 
@@ -24,7 +29,7 @@ struct ExerciseShape {
   Exercise exercise = Exercise::kAllReduce;
   int rank = 0;
   int n_ranks = 1;
-  size_t count = 0;  ///< of the shard (reduce_scatter, all_gather) or of the whole vector
+  size_t count = 0;  ///< of the shard or block (where is_sharded()), or of the whole vector
 
   size_t n_send() const;
   size_t n_recv() const;

@@ -2,6 +2,7 @@
 // socket.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
+#include <gloo/alltoall.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
@@ -50,6 +51,8 @@ class Gloo final : public PeerLibrary {
         return error(Code::kUnsupported, "Gloo's present interface has no reduce_scatter");
       case Exercise::kAllGather:
         return guarded([&] { all_gather(in, shape.count, recv); });
+      case Exercise::kAllToAll:
+        return guarded([&] { all_to_all(in, recv); });
       case Exercise::kBroadcast:
         break;
     }
@@ -80,6 +83,12 @@ class Gloo final : public PeerLibrary {
     options.setInput(in, count);
     options.setOutput(recv.data(), recv.size());
     gloo::allgather(options);
+  }
+  void all_to_all(float* in, std::span<float> recv) {
+    gloo::AlltoallOptions options(context_);
+    options.setInput(in, recv.size());
+    options.setOutput(recv.data(), recv.size());
+    gloo::alltoall(options);
   }
   void broadcast(float* data, size_t count) {
     gloo::BroadcastOptions options(context_);

@@ -43,6 +43,9 @@ class Mpi final : public PeerLibrary {
       case Exercise::kAllGather:
         return status_of(MPI_Allgather(send.data(), n, MPI_FLOAT, recv.data(), n, MPI_FLOAT, MPI_COMM_WORLD),
                          "MPI_Allgather");
+      case Exercise::kAllToAll:
+        return status_of(MPI_Alltoall(send.data(), n, MPI_FLOAT, recv.data(), n, MPI_FLOAT, MPI_COMM_WORLD),
+                         "MPI_Alltoall");
       case Exercise::kBroadcast:
         break;
     }

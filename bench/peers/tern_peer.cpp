@@ -35,6 +35,8 @@ class Tern final : public PeerLibrary {
         return comm_.reduce_scatter(send, recv, Op::kSum);
       case Exercise::kAllGather:
         return comm_.all_gather(send, recv);
+      case Exercise::kAllToAll:
+        return comm_.all_to_all(send, recv);
       case Exercise::kBroadcast:
         break;
     }

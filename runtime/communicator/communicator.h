@@ -89,7 +89,7 @@ class Communicator {
   Status scatter_v(ConstView in, View out, std::span<const size_t> counts, int root,
                    const CallOptions& options = {});
   /// to: what of `in` goes to each rank; from: what of `out` comes from each rank. What rank i sends to j
-  /// must be what j expects of i. Not in place.
+  /// must be what j expects of i. In place when in.data == out.data and all parts are equal.
   Status all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from,
                       const CallOptions& options = {});
 

@@ -1,5 +1,6 @@
 #include "runtime/communicator/operation.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tern {
@@ -142,9 +143,15 @@ Result<size_t> check_all_to_all(const Operation& o, int n_ranks) {
     TERN_TRY(check_parts(o, o.out_parts, n_ranks));
     TERN_TRY(check_inside(o, o.in_parts, o.in, "input"));
     TERN_TRY(check_inside(o, o.out_parts, o.out, "output"));
-    if (overlap(o.in, o.out))
+    const auto same = [](std::span<const size_t> a, std::span<const size_t> b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    };
+    const bool in_place = o.in.data == o.out.data && same(o.in_parts.counts, o.out_parts.counts) &&
+                          same(o.in_parts.offsets, o.out_parts.offsets);
+    if (!in_place && overlap(o.in, o.out))
       return error(Code::kInvalidArgument,
-                   "all_to_all with uneven counts: input and output must be disjoint");
+                   "all_to_all with uneven counts: input and output overlap; allowed: disjoint, or the same "
+                   "with the same parts");
     return total(o.in_parts.counts);
   }
   TERN_TRY(check_equal_counts(o));

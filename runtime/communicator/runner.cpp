@@ -65,6 +65,29 @@ Range bytes_at(const void* data, size_t n_bytes) {
   return {begin, begin + n_bytes};
 }
 
+std::pair<Range, bool> place_of(const Operation& message) {
+  const bool is_written = message.kind == Operation::Kind::kRecv;
+  return {is_written ? bytes_at(message.out.data, message.out.n_bytes())
+                     : bytes_at(message.in.data, message.in.n_bytes()),
+          is_written};
+}
+
+Status check_apart(std::vector<std::pair<Range, bool>>& places) {
+  std::sort(places.begin(), places.end(),
+            [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
+  size_t end = 0;          // of all places so far
+  size_t written_end = 0;  // of those that are written
+  for (const auto& [place, is_written] : places) {
+    if (place.size() == 0) continue;
+    if (place.begin < (is_written ? end : written_end))
+      return error(Code::kInvalidArgument,
+                   "a message of {} bytes is received over another buffer of the same group", place.size());
+    end = std::max(end, place.end);
+    if (is_written) written_end = std::max(written_end, place.end);
+  }
+  return {};
+}
+
 }  // namespace
 
 Runner::Runner(const Setup& setup, Planner planner)
@@ -109,17 +132,22 @@ Status Runner::check(std::span<const Operation> operations) const {
     if (is_message(o)) continue;
     TERN_ASSIGN([[maybe_unused]] const CodecSpec codec, codec_for(o, count));
   }
-  return check_own_messages(operations);
+  return check_messages(operations);
 }
 
-// Messages of a rank to itself must all be in one group, since nobody else sends or receives them.
-Status Runner::check_own_messages(std::span<const Operation> operations) const {
+// Messages of a rank to itself must all be in one group, since nobody else sends or receives them; and what
+// is received must not lie over what else the group sends or receives.
+Status Runner::check_messages(std::span<const Operation> operations) const {
   std::vector<size_t> sent, received;
+  std::vector<std::pair<Range, bool>> places;  // and whether written
   for (const Operation& o : operations) {
-    if (!is_message(o) || o.root != members_.self) continue;
+    if (!is_message(o)) continue;
+    places.push_back(place_of(o));
+    if (o.root != members_.self) continue;
     const bool is_send = o.kind == Operation::Kind::kSend;
     (is_send ? sent : received).push_back(is_send ? o.in.n_bytes() : o.out.n_bytes());
   }
+  TERN_TRY(check_apart(places));
   if (sent == received) return {};
   return error(Code::kInvalidArgument,
                "rank {} sends itself {} messages and receives {} in this group; they must be as many, of the "

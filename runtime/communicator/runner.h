@@ -60,7 +60,7 @@ class Runner {
   Status run_fused(std::span<const Operation> operations, CallReport& report);
   Status exchange(std::span<const Operation> operations, CallReport& report);
   Result<const Program*> exchange_program();
-  Status check_own_messages(std::span<const Operation> operations) const;
+  Status check_messages(std::span<const Operation> operations) const;
   Chunks chunks_of(const Operation& o, size_t count);
   Status execute(Call& call, const Operation& o, CallReport& report);
   /// Memory of the runner, at least so large. Errors: kOutOfMemory.

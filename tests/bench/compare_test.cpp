@@ -29,6 +29,10 @@ TEST(Exercise, EveryCollectivesDataIsCheckedExactly) {
       if (exercise == Exercise::kAllGather)
         for (const auto& part : sent) result.insert(result.end(), part.begin(), part.end());
       if (exercise == Exercise::kBroadcast) result = sent[0];
+      if (exercise == Exercise::kAllToAll)
+        for (const auto& part : sent)
+          result.insert(result.end(), part.begin() + r * static_cast<int>(kCount),
+                        part.begin() + (r + 1) * static_cast<int>(kCount));
       const size_t begin = exercise == Exercise::kReduceScatter ? static_cast<size_t>(r) * kCount : 0;
       if (result.empty())
         for (size_t i = begin; i < begin + kCount; ++i)
@@ -111,7 +115,7 @@ TEST(CompareOptions, ByDefaultEverythingThatWasBuiltIsCompared) {
   const auto command = parse({});
   ASSERT_TRUE(command.ok());
   EXPECT_EQ(command->options.peers.size(), 2U);
-  EXPECT_EQ(command->options.exercises.size(), 4U);
+  EXPECT_EQ(command->options.exercises.size(), std::size(kExerciseNames));
   EXPECT_GE(command->options.repetitions, 5);
 }
 

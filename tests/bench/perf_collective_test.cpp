@@ -31,7 +31,10 @@ TEST(PerfCollective, BusFactorsAreNcclTests) {
     EXPECT_DOUBLE_EQ(row("all_reduce").bus_factor(n), 2.0 * (n - 1) / n);
     EXPECT_DOUBLE_EQ(row("reduce_scatter").bus_factor(n), (n - 1.0) / n);
     EXPECT_DOUBLE_EQ(row("all_gather").bus_factor(n), (n - 1.0) / n);
-    EXPECT_DOUBLE_EQ(row("broadcast").bus_factor(n), 1);
+    for (const std::string_view shards : {"alltoall", "alltoallv", "gather", "scatter"})
+      EXPECT_DOUBLE_EQ(row(shards).bus_factor(n), (n - 1.0) / n) << shards;
+    for (const std::string_view once : {"broadcast", "reduce", "sendrecv"})
+      EXPECT_DOUBLE_EQ(row(once).bus_factor(n), 1) << once;
   }
 }
 

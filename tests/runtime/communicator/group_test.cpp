@@ -126,6 +126,11 @@ TEST(Groups, WhoseOwnMessagesDoNotPairUpAreRefused) {
     ASSERT_FALSE(alone.ok());
     EXPECT_EQ(alone.error().code, Code::kInvalidArgument);
     EXPECT_FALSE(comm.send(view(std::as_const(x)), 2).ok());
+    const Operation over_itself[] = {ops::send(view(std::as_const(x)), 1 - comm.rank()),
+                                     ops::recv(view(x), 1 - comm.rank())};
+    const Status over = comm.run_group(over_itself);
+    ASSERT_FALSE(over.ok());
+    EXPECT_NE(over.error().message.find("received over another buffer"), std::string::npos);
     EXPECT_FALSE(comm.recv(view(x), -1).ok());
     EXPECT_TRUE(comm.barrier().ok());
   });
