@@ -50,6 +50,15 @@ class EveryTransportOfProcesses : public testing::TestWithParam<Row> {
     return self.wait(send) == Poll::kDone;
   }
 
+  static std::string heard_by(int rank) { return fmt::format("rank {} heard of all", rank); }
+
+  // Once no other rank needs the store's answer any more.
+  static void die(Store& store) {
+    for (int rank = 0; rank < kRanks; ++rank)
+      if (rank != kVictim) static_cast<void>(store.get(heard_by(rank), Deadline()));
+    raise(SIGKILL);
+  }
+
   // Waits for a message that never comes; 0 when that fails for the right reason. The victim kills itself.
   int survive(int rank, int port) const {
     auto world = join(rank, port);
@@ -59,7 +68,8 @@ class EveryTransportOfProcesses : public testing::TestWithParam<Row> {
     RankUnderTest self{*world, std::move(*transport), {}};
     if (!go_round(self)) return 3;
     if (!exchange(*world->store, "all have gone round", rank, kRanks, "", Deadline()).ok()) return 7;
-    if (rank == kVictim) raise(SIGKILL);
+    if (rank == kVictim) die(*world->store);
+    if (!world->store->set(heard_by(rank), "").ok()) return 8;
     char byte = 0;
     RecvRequest never;
     never.peer = self.previous();
