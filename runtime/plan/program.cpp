@@ -38,6 +38,7 @@ class Compiler {
 };
 
 CompiledPlans Compiler::run() {
+  result_.entry = model_.round_overhead;
   incoming_.resize(plans_.size());
   for (const Plan& plan : plans_) add_sends(plan);
   int first_send = 0;
@@ -94,7 +95,6 @@ void Compiler::compile(const Plan& plan) {
   }
   while (program.round_begin.size() <= static_cast<size_t>(plan.n_rounds))
     program.round_begin.push_back(plan.steps.size());
-  program.entry.assign(static_cast<size_t>(plan.n_rounds), model_.round_overhead);
 }
 
 double Compiler::bytes(const Ref& ref) const {
@@ -124,15 +124,6 @@ double Compiler::receive_work(const Step& step, const Message& message, Part par
 }
 
 }  // namespace
-
-Part PartFinder::operator()(size_t i) {
-  if (i >= end_) {
-    first_ = i;
-    end_ = reduction_end(steps_, i);
-  }
-  if (i > first_) return Part::kFurther;
-  return end_ > i + 1 ? Part::kFirst : Part::kAlone;
-}
 
 Work work_of(const Step& step, Part part, bool in_place) {
   switch (step.kind) {

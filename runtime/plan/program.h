@@ -22,7 +22,14 @@ class PartFinder {
  public:
   explicit PartFinder(std::span<const Step> steps) : steps_(steps) {}
   /// i: 0, 1, 2, ...
-  Part operator()(size_t i);
+  Part operator()(size_t i) {
+    if (i >= end_) {
+      first_ = i;
+      end_ = reduction_end(steps_, i);
+    }
+    if (i > first_) return Part::kFurther;
+    return end_ > i + 1 ? Part::kFirst : Part::kAlone;
+  }
 
  private:
   std::span<const Step> steps_;
@@ -58,7 +65,7 @@ struct Message {
 struct Program {
   std::vector<Op> ops;
   std::vector<size_t> round_begin;  // by round, and the end
-  std::vector<double> entry;        // by round: s of a core before anything is posted
+  std::vector<double> entry;        // by round: s of a core before anything is posted; empty: the plans'
 };
 
 /// The plans of a world, compiled.
@@ -66,6 +73,7 @@ struct CompiledPlans {
   std::vector<Program> programs;  ///< by rank
   std::vector<Message> messages;
   Prediction totals;  ///< all but the seconds
+  double entry = 0;   ///< s of a core before a round of a program that does not say its own
 };
 
 /// plans: verified (a receive without a send is a failed check). Cost: O(steps + ranks^2).

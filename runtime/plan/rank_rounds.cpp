@@ -48,6 +48,9 @@ void RankRounds::join() {
   const auto key = [&](size_t i) {
     return std::tuple(phases[i].round, phases[i].latency, phases[i].n_chunks);
   };
+  bool is_joined = true;
+  for (size_t i = 1; i < phases.size() && is_joined; ++i) is_joined = key(i - 1) < key(i);
+  if (is_joined) return;
   order_.resize(phases.size());
   for (size_t i = 0; i < order_.size(); ++i) order_[i] = i;
   std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return key(a) < key(b); });

@@ -26,37 +26,36 @@ Cores::Cores(int n_ranks, const CostModel& model) : node_(static_cast<size_t>(n_
 
 namespace {
 
-using simulation::kNever;
 using simulation::Message;
 
 // A link for every pair of ranks, and at every rank a port that sends and one that receives.
 class Ports {
  public:
-  Ports(std::span<const Message> messages, size_t n_ranks)
-      : messages_(messages), send_free_(n_ranks, 0), recv_free_(n_ranks, 0) {}
+  static constexpr bool kSharesLinks = false;
+  Ports(std::span<const Message> messages, size_t n_ranks) : messages_(messages), free_(n_ranks) {}
 
   // The port serves sends in their order, posted receive or not, so that one slow receiver does not stop the
   // others.
   double send(int idx, double now) {
     const Message& message = messages_[static_cast<size_t>(idx)];
-    double& port = send_free_[static_cast<size_t>(message.from)];
+    double& port = free_[static_cast<size_t>(message.from)].send;
     const double start = std::max(now, port);
     port = start + message.transfer;
     return start;
   }
   double take(int idx, double now) {
     const Message& message = messages_[static_cast<size_t>(idx)];
-    double& port = recv_free_[static_cast<size_t>(message.to)];
+    double& port = free_[static_cast<size_t>(message.to)].recv;
     port = std::max(now, port) + message.transfer;
     return port;
   }
-  static double next_end(double) { return kNever; }
-  const std::vector<int>& advance(double) { return none_; }
 
  private:
+  struct Free {
+    double send = 0, recv = 0;  // s
+  };
   std::span<const Message> messages_;
-  std::vector<double> send_free_, recv_free_;  // by rank, s
-  std::vector<int> none_;
+  std::vector<Free> free_;  // by rank
 };
 
 }  // namespace

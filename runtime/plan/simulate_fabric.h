@@ -33,6 +33,7 @@ struct Traffic {
 /// Source: max-min fairness by progressive filling, Bertsekas & Gallager, Data Networks, 1992.
 class Fabric {
  public:
+  static constexpr bool kSharesLinks = true;
   explicit Fabric(const Traffic& traffic)
       : traffic_(&traffic),
         state_(traffic.flows.size()),

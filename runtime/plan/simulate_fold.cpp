@@ -73,8 +73,15 @@ class Colours {
  private:
   void start(int block);
   Result<bool> refine();  // whether nothing changed
+  // The ways between the rank being read and a peer, found once per rank and pass.
+  struct Ways {
+    int rank = -1;
+    ClusterPath out;
+    Fingerprint seen_out, seen_in;
+  };
+  const Ways& ways(int rank, int peer);
   Fingerprint of_rank(int r);
-  Fingerprint of_message(const RankRounds::Message& m, const ClusterPath& path) const;
+  Fingerprint of_message(const RankRounds::Message& m, Fingerprint path) const;
 
   const Cluster& cluster_;
   const FoldRequest& request_;
@@ -85,6 +92,7 @@ class Colours {
   int64_t n_messages_ = 0;            // of the last pass
   RankRounds rounds_;
   std::vector<Fingerprint> phases_;
+  std::vector<Ways> ways_;  // by peer
 };
 
 void Colours::tell_all_apart() {
@@ -116,8 +124,17 @@ void Colours::start(int block) {
   n_link_colours_ = static_cast<int>(links.size());
 }
 
-Fingerprint Colours::of_message(const RankRounds::Message& m, const ClusterPath& path) const {
-  Fingerprint f = of_path(path);
+const Colours::Ways& Colours::ways(int rank, int peer) {
+  Ways& w = ways_[static_cast<size_t>(peer)];
+  if (w.rank == rank) return w;
+  w.rank = rank;
+  w.out = cluster_.path(rank, peer);
+  w.seen_out = of_path(w.out);
+  w.seen_in = of_path(cluster_.path(peer, rank));
+  return w;
+}
+
+Fingerprint Colours::of_message(const RankRounds::Message& m, Fingerprint f) const {
   f.add(static_cast<uint64_t>(m.round) << 32 | static_cast<uint32_t>(m.n_chunks));
   f.add(static_cast<uint64_t>(rank(m.peer)) << 2 | (m.phase < 0 ? 2U : 0U) | (m.encoded ? 1U : 0U));
   return f;
@@ -130,12 +147,13 @@ Fingerprint Colours::of_rank(int r) {
   for (const RankRounds::Phase& phase : rounds_.phases) {
     Fingerprint& f = phases_.emplace_back();
     f.add(static_cast<uint64_t>(phase.round));
-    for (const int32_t n : phase.work) f.add(static_cast<uint64_t>(n));
+    for (size_t w = 0; w < phase.work.size(); ++w)
+      if (phase.work[w] > 0) f.add(w << 32 | static_cast<uint32_t>(phase.work[w]));
   }
   for (const RankRounds::Message& m : rounds_.messages) {
     const bool is_send = m.phase < 0;
-    const ClusterPath path = is_send ? cluster_.path(r, m.peer) : cluster_.path(m.peer, r);
-    Fingerprint f = of_message(m, path);
+    const Ways& w = ways(r, m.peer);
+    Fingerprint f = of_message(m, is_send ? w.seen_out : w.seen_in);
     if (!is_send) {
       phases_[static_cast<size_t>(m.phase)].merge(f);
       continue;
@@ -143,7 +161,7 @@ Fingerprint Colours::of_rank(int r) {
     all.merge(f);
     ++n_messages_;
     f.add(static_cast<uint64_t>(rank(r)));
-    for (const int l : path.span()) on_link_[static_cast<size_t>(l)].merge(f);
+    for (const int l : w.out.span()) on_link_[static_cast<size_t>(l)].merge(f);
   }
   for (const Fingerprint& phase : phases_) all.merge(Fingerprint().add(phase));
   return all;
@@ -156,9 +174,10 @@ Result<bool> Colours::refine() {
   next.reserve(n_ranks_);
   on_link_.assign(links_.size(), {});
   n_messages_ = 0;
+  ways_.assign(n_ranks_, {});
   for (int r = 0; r < cluster_.n_ranks; ++r) {
     TERN_ASSIGN(const Plan plan, request_.plan_of(r));
-    rounds_.read(plan, request_.in_place, [&](int peer) { return cluster_.path(peer, r).alpha; });
+    rounds_.read(plan, request_.in_place, [&](int peer) { return ways(r, peer).out.alpha; });
     next.push_back(index_of(ranks, Fingerprint().add(of_rank(r))));
   }
   for (size_t l = 0; l < links_.size(); ++l)

@@ -28,6 +28,7 @@ class Cores {
 /// Runs compiled plans over a Network, which says how long bytes take:
 ///   double send(int message, double now)   a send is posted: when its first bytes are at the receiver
 ///   double take(int message, double now)   the receiver takes them: when the last byte is there, or kNotYet
+///   static constexpr bool kSharesLinks     false: take() can always say, and the rest is not asked
 ///   double next_end(double now)            of transfers that take() could not time: when one ends next
 ///   const std::vector<int>& advance(double to)   those that end then
 template <class Network>
@@ -38,6 +39,7 @@ class EventLoop {
         messages_(compiled.messages),
         n_rounds_(n_rounds),
         n_segments_(n_segments),
+        entry_(compiled.entry),
         ranks_(programs_.size()),
         cores_(std::move(cores)),
         network_(std::move(network)) {}
@@ -97,13 +99,15 @@ class EventLoop {
     return {p.ops.data() + begin, p.round_begin[static_cast<size_t>(round) + 1] - begin};
   }
   double entry(int rank, int round) const {
-    return programs_[static_cast<size_t>(rank)].entry[static_cast<size_t>(round)];
+    const std::vector<double>& own = programs_[static_cast<size_t>(rank)].entry;
+    return own.empty() ? entry_ : own[static_cast<size_t>(round)];
   }
   Rank& at(int rank) { return ranks_[static_cast<size_t>(rank)]; }
 
   std::span<const Program> programs_;
   std::vector<Message>& messages_;
   int n_rounds_, n_segments_;
+  double entry_;
   std::vector<Rank> ranks_;
   Cores cores_;
   Network network_;
@@ -118,16 +122,15 @@ double EventLoop<Network>::run() {
   double now = 0;
   for (;;) {
     // All that happens at one time happens before transfers go on: they share links with what starts now.
-    const double soonest = heap_.empty() ? kNever : heap_.front().time;
-    if (soonest > now) {
-      const double end = network_.next_end(now);
-      if (std::min(end, soonest) == kNever) break;
-      now = std::min(end, soonest);
-      if (end < soonest) {
+    if constexpr (Network::kSharesLinks) {
+      while (heap_.empty() || heap_.front().time > now) {
+        const double end = network_.next_end(now);
+        if (end == kNever || (!heap_.empty() && heap_.front().time <= end)) break;
+        now = end;
         for (const int message : network_.advance(end)) received(message, end);
-        continue;
       }
     }
+    if (heap_.empty()) break;
     const Event event = pop();
     now = event.time;
     event.order == 0 ? go_on(event.id, now) : arrive(event.id, now);
