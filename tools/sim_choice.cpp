@@ -76,16 +76,34 @@ Result<Plan> in_group(const SimQuestion& q, const CandidateQuery& query, const A
   return on_group(plan, members, q.cluster.n_ranks);
 }
 
-CandidateQuery query_of(const SimQuestion& q, bool encoded) {
-  return {
-      .collective = q.collective, .n_ranks = group_size(q), .root = q.root, .elt = q.elt, .encoded = encoded};
+// The innermost group of more than one rank that each of a call's ranks is in, numbered from 0: what plans
+// call hosts. Empty: there are none, or only one.
+std::vector<int> hosts_of(const SimQuestion& q) {
+  const Cluster& cluster = q.cluster;
+  int level = 0;
+  while (level < cluster.n_levels() && cluster.ranks_in(level) == 1) ++level;
+  std::vector<int> hosts;
+  for (int i = 0; i < group_size(q); ++i) hosts.push_back(i * q.groups.stride / cluster.ranks_in(level));
+  if (hosts.back() == 0 || q.groups.stride >= cluster.ranks_in(level)) return {};
+  return hosts;
 }
 
-std::vector<Option> options_of(const SimQuestion& q, bool encoded) {
+CandidateQuery query_of(const SimQuestion& q, std::span<const int> hosts, bool encoded) {
+  return {.collective = q.collective,
+          .n_ranks = group_size(q),
+          .root = q.root,
+          .elt = q.elt,
+          .encoded = encoded,
+          .node_of = hosts};
+}
+
+// hosts: hosts_of(q); lives as long as the options.
+std::vector<Option> options_of(const SimQuestion& q, std::span<const int> hosts, bool encoded) {
   std::vector<Option> options;
-  const CandidateQuery query = query_of(q, encoded);
+  const CandidateQuery query = query_of(q, hosts, encoded);
   for (const Algorithm& algorithm : algorithms()) {
-    if (!algorithm.supports({.collective = q.collective, .n_ranks = query.n_ranks, .root = q.root}) ||
+    if (!algorithm.supports(
+            {.collective = q.collective, .n_ranks = query.n_ranks, .root = q.root, .node_of = hosts}) ||
         (encoded && !algorithm.can_encode))
       continue;
     options.push_back({std::string(algorithm.name),
@@ -144,7 +162,8 @@ double wire_ratio(const CodecSpec& codec, size_t elt) {
 /// The search: all candidates by their least time, simulated until no other can be faster.
 class Search {
  public:
-  Search(const SimQuestion& question, Named only) : q_(question), only_(std::move(only)) {}
+  Search(const SimQuestion& question, Named only)
+      : q_(question), only_(std::move(only)), hosts_(hosts_of(question)) {}
   Result<SimChoice> run();
 
  private:
@@ -155,6 +174,7 @@ class Search {
 
   const SimQuestion& q_;
   Named only_;
+  std::vector<int> hosts_;
   std::vector<Option> options_;
   std::vector<Try> tries_;
   SimChoice best_;
@@ -164,7 +184,7 @@ class Search {
 Status Search::add(const CodecSpec& codec) {
   const auto matches = [&](const Option& option) { return option.encoded == encodes(codec); };
   if (std::none_of(options_.begin(), options_.end(), matches)) {
-    for (Option& option : options_of(q_, encodes(codec)))
+    for (Option& option : options_of(q_, hosts_, encodes(codec)))
       if (only_.algorithm.empty() || option.name == only_.algorithm) options_.push_back(std::move(option));
   }
   for (size_t i = 0; i < options_.size(); ++i)
@@ -237,7 +257,8 @@ Result<SimChoice> Search::run() {
 
 std::vector<std::string> algorithm_names(const SimQuestion& question) {
   std::vector<std::string> names;
-  for (const Option& option : options_of(question, false)) names.push_back(option.name);
+  const std::vector<int> hosts = hosts_of(question);
+  for (const Option& option : options_of(question, hosts, false)) names.push_back(option.name);
   return names;
 }
 

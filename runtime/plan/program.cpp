@@ -13,7 +13,12 @@ class Compiler {
       : plans_(plans),
         model_(model),
         shape_(shape),
-        n_segments_(static_cast<double>(n_segments(plans[0], shape))) {}
+        n_segments_(static_cast<double>(n_segments(plans[0], shape))) {
+    const int n_chunks = plans[0].n_chunks;
+    begin_.reserve(static_cast<size_t>(n_chunks) + 1);
+    for (int c = 0; c <= n_chunks; ++c)
+      begin_.push_back(chunk_begin(shape.n_bytes / shape.element_bytes, c, n_chunks));
+  }
   CompiledPlans run();
 
  private:
@@ -33,6 +38,7 @@ class Compiler {
   RunShape shape_;
   CompiledPlans result_;
   double n_segments_;
+  std::vector<size_t> begin_;               // by chunk, and the end: its first element
   std::vector<std::vector<int>> incoming_;  // by receiver: messages by sender, then order
   std::vector<int> next_;                   // by sender: its next message to the rank being compiled
 };
@@ -98,10 +104,9 @@ void Compiler::compile(const Plan& plan) {
 }
 
 double Compiler::bytes(const Ref& ref) const {
-  const int C = plans_[0].n_chunks;
-  const size_t n = shape_.n_bytes / shape_.element_bytes;
-  const size_t n_elements = chunk_begin(n, ref.chunk + ref.n_chunks, C) - chunk_begin(n, ref.chunk, C);
   const double ratio = ref.buffer == Buffer::kWire ? model_.wire_ratio : 1;
+  const auto first = static_cast<size_t>(ref.chunk);
+  const size_t n_elements = begin_[first + static_cast<size_t>(ref.n_chunks)] - begin_[first];
   return static_cast<double>(n_elements * shape_.element_bytes) / n_segments_ * ratio;
 }
 

@@ -1,64 +1,10 @@
+// The planner's simulator: links per pair of ranks.
 #include "runtime/plan/simulate.h"
 
 #include "runtime/plan/simulate_loop.h"
+#include "runtime/plan/simulate_ports.h"
 
 namespace tern {
-
-namespace simulation {
-
-Cores::Cores(int n_ranks, const CostModel& model) : node_(static_cast<size_t>(n_ranks), -1) {
-  if (!model.node_of) return;
-  std::vector<int> n_on_node;
-  for (int r = 0; r < n_ranks; ++r) {
-    const int node = model.node_of(r);
-    TERN_CHECK(node >= 0);
-    if (node >= static_cast<int>(n_on_node.size())) n_on_node.resize(static_cast<size_t>(node) + 1, 0);
-    ++n_on_node[static_cast<size_t>(node)];
-    node_[static_cast<size_t>(r)] = node;
-  }
-  const int n_cores = std::max(1, model.cores_per_node);
-  free_at_.resize(n_on_node.size());
-  for (size_t n = 0; n < n_on_node.size(); ++n)
-    if (n_on_node[n] > n_cores) free_at_[n].assign(static_cast<size_t>(n_cores), 0);
-}
-
-}  // namespace simulation
-
-namespace {
-
-using simulation::Message;
-
-// A link for every pair of ranks, and at every rank a port that sends and one that receives.
-class Ports {
- public:
-  static constexpr bool kSharesLinks = false;
-  Ports(std::span<const Message> messages, size_t n_ranks) : messages_(messages), free_(n_ranks) {}
-
-  // The port serves sends in their order, posted receive or not, so that one slow receiver does not stop the
-  // others.
-  double send(int idx, double now) {
-    const Message& message = messages_[static_cast<size_t>(idx)];
-    double& port = free_[static_cast<size_t>(message.from)].send;
-    const double start = std::max(now, port);
-    port = start + message.transfer;
-    return start;
-  }
-  double take(int idx, double now) {
-    const Message& message = messages_[static_cast<size_t>(idx)];
-    double& port = free_[static_cast<size_t>(message.to)].recv;
-    port = std::max(now, port) + message.transfer;
-    return port;
-  }
-
- private:
-  struct Free {
-    double send = 0, recv = 0;  // s
-  };
-  std::span<const Message> messages_;
-  std::vector<Free> free_;  // by rank
-};
-
-}  // namespace
 
 size_t n_segments(const Plan& plan, const RunShape& shape) {
   const auto n = static_cast<size_t>(plan.n_chunks);
@@ -75,7 +21,7 @@ Prediction simulate(std::span<const Plan> plans, const RunShape& shape, const Co
   const int n_ranks = static_cast<int>(plans.size());
   const auto run = [&](int segments) {
     return simulation::EventLoop(compiled, n_rounds, segments, simulation::Cores(n_ranks, model),
-                                 Ports(compiled.messages, plans.size()))
+                                 simulation::Ports(compiled.messages, plans.size()))
         .run();
   };
   const auto all = static_cast<int>(n_segments(plans[0], shape));
