@@ -32,7 +32,7 @@ inline double load(const void* data, size_t i, Dtype dtype) {
   });
 }
 
-/// 8-bit floats hold so few whole numbers that only two ranks add to each element, others zero.
+/// Signed 8-bit types hold so few whole numbers that only two ranks add to each element, others zero.
 inline double few(int rank, size_t i, Op op, int n_ranks) {
   const auto p = static_cast<size_t>(n_ranks);
   if (op == Op::kAvg) return n_ranks <= 8 ? 1 : 0;
@@ -43,7 +43,7 @@ inline double few(int rank, size_t i, Op op, int n_ranks) {
 
 /// Rank's input at element i. Averages use multiples of the world size, so that they are whole.
 inline double input(int rank, size_t i, Op op, int n_ranks, Dtype dtype = Dtype::kFloat32) {
-  if (info(dtype).is_float && size_of(dtype) == 1) return few(rank, i, op, n_ranks);
+  if (info(dtype).is_signed && size_of(dtype) == 1) return few(rank, i, op, n_ranks);
   if (op == Op::kAvg)
     return n_ranks <= 17 ? n_ranks * static_cast<int>((i + static_cast<size_t>(rank)) % 2) : 1;
   return op == Op::kPremulSum ? element(rank, i, op) % 4 : element(rank, i, op);
