@@ -7,6 +7,7 @@
 #include "runtime/plan/compose.h"
 #include "runtime/plan/select.h"
 #include "runtime/plan/verify.h"
+#include "runtime/topology/cores.h"
 #include "tools/text_table.h"
 
 namespace tern::tools {
@@ -38,7 +39,9 @@ CandidateQuery query_of(const PlanQuestion& q) {
 
 CostModel model_of(const PlanQuestion& q, const Config& config) {
   const World world = imagine(q, config);
-  CostModel model = cost_model(world, world.all_ranks());
+  // As if every host were this machine.
+  const std::vector<int> cores(static_cast<size_t>(q.n_ranks), usable_cores());
+  CostModel model = cost_model(world, world.all_ranks(), cores);
   if (q.codec.id != CodecId::kNone) model.wire_ratio = info(q.codec.id).bits_per_element(q.codec) / 32;
   return model;
 }

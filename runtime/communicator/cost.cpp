@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <string_view>
 
@@ -28,11 +29,31 @@ constexpr const Link& kNetwork = kLinks[2].link;
 
 }  // namespace
 
-int cores_for(const World&) {
-  return usable_cores();
+Result<std::vector<int>> cores_of_hosts(const World& world, std::span<const int> members,
+                                        std::string_view key) {
+  std::vector<int> ascending(members.begin(), members.end());
+  std::sort(ascending.begin(), ascending.end());
+  TERN_ASSIGN(const auto texts,
+              exchange_among(*world.store, fmt::format("{}/cores", key), world.rank, ascending,
+                             to_text(find_cores()), Deadline::after(world.config.bootstrap_timeout)));
+  std::map<std::string_view, std::vector<std::string>> of_host;
+  for (size_t i = 0; i < ascending.size(); ++i)
+    of_host[world.host_ids[static_cast<size_t>(ascending[i])]].push_back(texts[i]);
+  std::vector<int> cores;
+  for (const int rank : members)
+    cores.push_back(usable_together(of_host[world.host_ids[static_cast<size_t>(rank)]]));
+  return cores;
 }
 
-CostModel cost_model(const World& world, std::span<const int> members) {
+bool is_crowded(const World& world, std::span<const int> members, std::span<const int> cores) {
+  std::map<std::string_view, int> n_ranks;
+  for (const int rank : members) ++n_ranks[world.host_ids[static_cast<size_t>(rank)]];
+  for (size_t i = 0; i < members.size(); ++i)
+    if (n_ranks[world.host_ids[static_cast<size_t>(members[i])]] > cores[i]) return true;
+  return false;
+}
+
+CostModel cost_model(const World& world, std::span<const int> members, std::span<const int> cores) {
   CostModel model;
   std::vector<std::string> host_of;
   for (const int rank : members) host_of.push_back(world.host_ids[static_cast<size_t>(rank)]);
@@ -50,7 +71,8 @@ CostModel cost_model(const World& world, std::span<const int> members) {
     const auto first = std::find(hosts->begin(), hosts->end(), (*hosts)[static_cast<size_t>(rank)]);
     return static_cast<int>(first - hosts->begin());
   };
-  model.cores_per_node = cores_for(world);
+  // The same on all ranks, though hosts may differ: the host with the fewest is the one waited for.
+  model.cores_per_node = *std::min_element(cores.begin(), cores.end());
   model.reduce_beta = 1 / 12e9;
   model.copy_beta = 1 / 14e9;
   // A quarter of a 2 MiB second-level cache: the operands of a reduction share it.
@@ -58,8 +80,7 @@ CostModel cost_model(const World& world, std::span<const int> members) {
   model.far = 2.2;
   model.encode_beta = 1 / 15e9;
   model.decode_beta = 1 / 18e9;
-  const bool crowded = local_size > model.cores_per_node;
-  model.round_overhead = crowded ? 1.5e-6 : 0.3e-6;
+  model.round_overhead = is_crowded(world, members, cores) ? 1.5e-6 : 0.3e-6;
   return model;
 }
 

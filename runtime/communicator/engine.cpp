@@ -13,20 +13,23 @@ Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members membe
   TERN_ASSIGN(AlgorithmRules rules, parse_algorithm_rules(world.config.algorithm));
   std::vector<int> ascending = members.ranks;
   std::sort(ascending.begin(), ascending.end());
+  TERN_ASSIGN(const std::vector<int> cores, cores_of_hosts(world, members.ranks, key));
   TERN_ASSIGN(auto transport, connect(world, ascending, key));
   auto engine = std::unique_ptr<Engine>(new Engine(world, std::move(members), std::move(transport)));
   engine->key_ = std::move(key);
   Planner planner({.rank = engine->members_.self,
                    .n_ranks = engine->members_.size(),
-                   .model = cost_model(world, engine->members_.ranks),
+                   .model = cost_model(world, engine->members_.ranks, cores),
                    .rules = std::move(rules),
                    .segment_bytes = world.config.segment_bytes,
                    .rank_order = world.config.deterministic != 0});
-  engine->runner_ = std::make_unique<Runner>(Runner::Setup{.world = &engine->world_,
-                                                           .members = &engine->members_,
-                                                           .transport = engine->transport_.get(),
-                                                           .default_codec = codec},
-                                             std::move(planner));
+  engine->runner_ =
+      std::make_unique<Runner>(Runner::Setup{.world = &engine->world_,
+                                             .members = &engine->members_,
+                                             .transport = engine->transport_.get(),
+                                             .default_codec = codec,
+                                             .crowded = is_crowded(world, engine->members_.ranks, cores)},
+                               std::move(planner));
   return engine;
 }
 

@@ -6,7 +6,6 @@
 
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
-#include "runtime/communicator/cost.h"
 #include "runtime/plan/builder.h"
 
 namespace tern {
@@ -16,9 +15,8 @@ namespace {
 // Peers that run on cores of their own are worth polling for; where ranks outnumber cores each poll keeps the
 // awaited rank from running. 100 us of yielding bridges the gaps inside a collective, after that the core is
 // worth more to others.
-WaitPolicy wait_policy(const World& world) {
-  const bool crowded = world.local_size > cores_for(world);
-  return {.spin = crowded ? Clock::duration::zero() : std::chrono::microseconds(world.config.spin_us),
+WaitPolicy wait_policy(const Config& config, bool crowded) {
+  return {.spin = crowded ? Clock::duration::zero() : std::chrono::microseconds(config.spin_us),
           .yield = std::chrono::microseconds(100)};
 }
 
@@ -95,7 +93,7 @@ Runner::Runner(const Setup& setup, Planner planner)
       members_(*setup.members),
       default_codec_(setup.default_codec),
       planner_(std::move(planner)),
-      executor_(*setup.transport, *world_.heap, members_.ranks, wait_policy(world_)) {}
+      executor_(*setup.transport, *world_.heap, members_.ranks, wait_policy(world_.config, setup.crowded)) {}
 
 Result<CodecSpec> Runner::codec_for(const Operation& o, size_t count) const {
   const bool can_encode =

@@ -33,6 +33,7 @@ class Runner {
     const Members* members = nullptr;
     Transport* transport = nullptr;
     CodecSpec default_codec;
+    bool crowded = false;  ///< ranks outnumber cores: waiting must not keep the awaited rank from running
   };
   Runner(const Setup& setup, Planner planner);
 

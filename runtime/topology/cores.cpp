@@ -1,5 +1,6 @@
 #include "runtime/topology/cores.h"
 
+#include <fmt/ranges.h>
 #include <hwloc.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ double cgroup_quota(std::string_view membership, std::string_view mount) {
 }
 
 int Cores::usable() const {
-  const double limit = std::min(static_cast<double>(n_physical), std::floor(quota));
+  const double limit = std::min(static_cast<double>(physical.size()), std::floor(quota));
   return std::max(1, static_cast<int>(limit));
 }
 
@@ -114,17 +115,40 @@ Cores find_cores() {
   const Handle<BitmapTraits> allowed(hwloc_bitmap_alloc());
   if (hwloc_topology_load(raw) != 0 || hwloc_get_cpubind(raw, allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
     return cores;
-  const auto count = [&](hwloc_obj_type_t type) {
-    int n = 0;
+  const auto those = [&](hwloc_obj_type_t type) {
+    std::vector<int> numbers;
     for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(raw, type, object)) != nullptr;) {
-      if (hwloc_bitmap_intersects(object->cpuset, allowed.get()) != 0) ++n;
+      if (hwloc_bitmap_intersects(object->cpuset, allowed.get()) != 0)
+        numbers.push_back(static_cast<int>(object->logical_index));
     }
-    return n;
+    return numbers;
   };
-  cores.n_threads = std::max(1, count(HWLOC_OBJ_PU));
-  const int n_physical = count(HWLOC_OBJ_CORE);
-  cores.n_physical = n_physical > 0 ? n_physical : cores.n_threads;  // some virtual machines show no cores
+  const std::vector<int> threads = those(HWLOC_OBJ_PU);
+  cores.n_threads = std::max(1, static_cast<int>(threads.size()));
+  std::vector<int> physical = those(HWLOC_OBJ_CORE);
+  if (physical.empty()) physical = threads;  // some virtual machines show no cores
+  if (!physical.empty()) cores.physical = std::move(physical);
   return cores;
+}
+
+std::string to_text(const Cores& cores) {
+  const std::string numbers = fmt::format("{}", fmt::join(cores.physical, ","));
+  return std::isinf(cores.quota) ? numbers : fmt::format("{}/{}", numbers, cores.quota);
+}
+
+int usable_together(std::span<const std::string> texts) {
+  Cores all{.physical = {}};
+  for (const std::string& text : texts) {
+    const size_t slash = text.find('/');
+    if (slash != std::string::npos)
+      all.quota = std::min(all.quota, std::strtod(text.c_str() + slash + 1, nullptr));
+    std::istringstream numbers(text.substr(0, slash));
+    for (std::string number; std::getline(numbers, number, ',');)
+      all.physical.push_back(static_cast<int>(std::strtol(number.c_str(), nullptr, 10)));
+  }
+  std::sort(all.physical.begin(), all.physical.end());
+  all.physical.erase(std::unique(all.physical.begin(), all.physical.end()), all.physical.end());
+  return all.usable();
 }
 
 int usable_cores() {

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <limits>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace tern {
 
 struct Cores {
-  int n_physical = 1;  ///< with at least one hardware thread that the affinity mask allows
-  int n_threads = 1;   ///< hardware threads that the affinity mask allows
+  /// Those with at least one hardware thread that the affinity mask allows, as the machine numbers them.
+  std::vector<int> physical = {0};
+  int n_threads = 1;  ///< hardware threads that the affinity mask allows
   /// CPU seconds per second that the control groups grant; infinite without a limit.
   double quota = std::numeric_limits<double>::infinity();
 
@@ -21,6 +25,12 @@ struct Cores {
 Cores find_cores();
 /// find_cores().usable()
 int usable_cores();
+
+/// For other processes of the machine: "0,1,7/1.5" (no "/" without a quota).
+std::string to_text(const Cores& cores);
+/// What processes may use together: launchers bind each to cores of its own, so that none sees all. Texts
+/// that are not to_text()'s count as one core. At least 1.
+int usable_together(std::span<const std::string> texts);
 
 /// The quota granted to a process whose /proc/<pid>/cgroup reads `membership`, with the control groups
 /// mounted at `mount` ("/sys/fs/cgroup"): the least of its group and the groups around it.

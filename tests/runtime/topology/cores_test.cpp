@@ -54,9 +54,9 @@ TEST_F(Cgroups, OfVersion1AreFoundUnderTheirControllers) {
 }
 
 TEST(Cores, AreAtLeastOneAndNoMoreThanPhysicalOrGranted) {
-  EXPECT_EQ((Cores{.n_physical = 4, .n_threads = 8}.usable()), 4);
-  EXPECT_EQ((Cores{.n_physical = 4, .n_threads = 8, .quota = 2.5}.usable()), 2);
-  EXPECT_EQ((Cores{.n_physical = 4, .n_threads = 8, .quota = 0.5}.usable()), 1);
+  EXPECT_EQ((Cores{.physical = {0, 1, 2, 3}, .n_threads = 8}.usable()), 4);
+  EXPECT_EQ((Cores{.physical = {0, 1, 2, 3}, .n_threads = 8, .quota = 2.5}.usable()), 2);
+  EXPECT_EQ((Cores{.physical = {0, 1, 2, 3}, .n_threads = 8, .quota = 0.5}.usable()), 1);
 }
 
 TEST(Cores, RespectTheAffinityMask) {
@@ -73,6 +73,13 @@ TEST(Cores, RespectTheAffinityMask) {
   EXPECT_EQ(cores.n_threads, 1);
   EXPECT_EQ(cores.usable(), 1);
   EXPECT_GE(find_cores().n_threads, CPU_COUNT(&before) > 1 ? 2 : 1);
+}
+
+TEST(Cores, OfProcessesThatShareAMachineAreCountedOnce) {
+  EXPECT_EQ(usable_together(std::vector<std::string>{"0,1,2,3", "0,1,2,3"}), 4);
+  EXPECT_EQ(usable_together(std::vector<std::string>{"0", "1"}), 2) << "each bound to one of its own";
+  EXPECT_EQ(usable_together(std::vector<std::string>{"0,1/1.5", "2,3"}), 1) << "a quota bounds them all";
+  EXPECT_EQ(usable_together(std::vector<std::string>{to_text(find_cores())}), usable_cores());
 }
 
 }  // namespace
