@@ -19,8 +19,8 @@ using testing::on_ranks;
 using testing::quick_config;
 
 uint64_t number(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+  const auto text = environment(variable);
+  return text ? std::strtoull(text->c_str(), nullptr, 10) : otherwise;
 }
 
 template <class T>
