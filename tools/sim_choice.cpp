@@ -38,12 +38,16 @@ Result<Plan> two_level(const Cluster& cluster, int group, const Hierarchy& parts
   return hierarchical_all_reduce(hierarchy);
 }
 
+constexpr int kSmallGroup = 64;
+
 void add_two_levels(const SimQuestion& q, bool encoded, std::vector<Option>& options) {
   const Cluster& cluster = q.cluster;
   for (int level = 0; level < cluster.n_levels(); ++level) {
     const int group = cluster.ranks_in(level);
     if (group == 1 || group >= cluster.n_ranks || cluster.n_ranks % group != 0) continue;
     for (const char* within : {"direct", "ring"}) {
+      // A ring only saves messages, of which a small group has few.
+      if (within == std::string_view("ring") && group <= kSmallGroup) continue;
       for (const Algorithm& across : algorithms()) {
         if (!across.supports({.collective = Collective::kAllReduce, .n_ranks = cluster.n_ranks / group}) ||
             (encoded && !across.can_encode))

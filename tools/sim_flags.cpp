@@ -1,13 +1,10 @@
 #include "tools/sim_flags.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "runtime/base/size.h"
 #include "tools/built_in_clusters.h"
 #include "tools/step_sim.h"
 #include "tools/tern_sim.h"
+#include "tools/write_file.h"
 
 namespace tern::tools {
 namespace {
@@ -33,14 +30,6 @@ Result<Report> answer(const SimFlags& flags) {
   return sim_report(question);
 }
 
-Status write(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
-  return {};
-}
-
 }  // namespace
 
 void add_flags(CLI::App& command, SimFlags& flags) {
@@ -63,7 +52,7 @@ void add_flags(CLI::App& command, SimFlags& flags) {
 
 Result<Report> sim_answer(const SimFlags& flags) {
   TERN_ASSIGN(Report report, answer(flags));
-  if (!flags.json_file.empty()) TERN_TRY(write(flags.json_file, report.data.dump(1) + "\n"));
+  if (!flags.json_file.empty()) TERN_TRY(write_file(flags.json_file, report.data.dump(1) + "\n"));
   return report;
 }
 

@@ -37,11 +37,12 @@ CandidateQuery query_of(const PlanQuestion& q) {
           .encoded = q.codec.id != CodecId::kNone};
 }
 
-CostModel model_of(const PlanQuestion& q, const Config& config) {
+Result<CostModel> model_of(const PlanQuestion& q, const Config& config) {
   const World world = imagine(q, config);
+  TERN_ASSIGN(const Calibration speeds, calibration_of(config));
   // As if every host were this machine.
   const std::vector<int> cores(static_cast<size_t>(q.n_ranks), usable_cores());
-  CostModel model = cost_model(world, world.all_ranks(), cores);
+  CostModel model = cost_model(world, world.all_ranks(), cores, speeds);
   if (q.codec.id != CodecId::kNone) model.wire_ratio = info(q.codec.id).bits_per_element(q.codec) / 32;
   return model;
 }
@@ -71,7 +72,8 @@ Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
               parse_algorithm_rules(is_spec && !q.algorithm.empty() ? q.algorithm : config.algorithm));
   CandidateQuery query = query_of(q);
   query.only = is_spec ? rules.find(q.collective, q.n_bytes) : std::string_view(q.algorithm);
-  return fastest_candidate(query, model_of(q, config));
+  TERN_ASSIGN(const CostModel model, model_of(q, config));
+  return fastest_candidate(query, model);
 }
 
 std::string question_text(const PlanQuestion& q) {
@@ -198,7 +200,7 @@ Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
 Result<Report> why_report(const PlanQuestion& q, const Config& config) {
   TERN_TRY(check_size(q, kMostRanksToPrice, "every candidate is priced message by message"));
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
-  const CostModel model = model_of(q, config);
+  TERN_ASSIGN(const CostModel model, model_of(q, config));
   TERN_ASSIGN(std::vector<Candidate> candidates, rank_candidates(query_of(q), model));
   const bool listed =
       std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return same(c, chosen); });

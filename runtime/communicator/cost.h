@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/bootstrap/world.h"
+#include "runtime/communicator/calibration.h"
 #include "runtime/plan/simulate.h"
 
 namespace tern {
@@ -13,7 +14,8 @@ namespace tern {
 /// Links between `members` (world ranks; the model numbers them in this order), reduction and codec speeds:
 /// equal on all ranks, since all must decide alike.
 /// cores: that the members of each host may use together, by member (cores_of_hosts()).
-CostModel cost_model(const World& world, std::span<const int> members, std::span<const int> cores);
+CostModel cost_model(const World& world, std::span<const int> members, std::span<const int> cores,
+                     const Calibration& speeds);
 
 /// Asks all members which cores they may use (affinity and cgroup quota respected): by member, how many its
 /// host offers the members there. Collective over the members. key: of the store, unique per communicator.

@@ -11,6 +11,7 @@ namespace tern {
 Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members members, std::string key) {
   TERN_ASSIGN(const CodecSpec codec, parse_codec(world.config.codec));
   TERN_ASSIGN(AlgorithmRules rules, parse_algorithm_rules(world.config.algorithm));
+  TERN_ASSIGN(const Calibration speeds, calibration_of(world.config));
   std::vector<int> ascending = members.ranks;
   std::sort(ascending.begin(), ascending.end());
   TERN_ASSIGN(const std::vector<int> cores, cores_of_hosts(world, members.ranks, key));
@@ -19,7 +20,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members membe
   engine->key_ = std::move(key);
   Planner planner({.rank = engine->members_.self,
                    .n_ranks = engine->members_.size(),
-                   .model = cost_model(world, engine->members_.ranks, cores),
+                   .model = cost_model(world, engine->members_.ranks, cores, speeds),
                    .rules = std::move(rules),
                    .segment_bytes = world.config.segment_bytes,
                    .rank_order = world.config.deterministic != 0});

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -116,6 +118,29 @@ TEST(TernWhy, ARuleDecidesAgainstThePrediction) {
   for (const json& c : ruled["candidates"]) {
     EXPECT_TRUE(c["chosen"] == false || c["algorithm"] == other) << c;
   }
+}
+
+TEST(TernCalibrate, WritesAFileThatThePlannerReads) {
+  const std::string file = fmt::format("{}tern_test.{}.json", testing::TempDir(), getpid());
+  const Ran ran = tern_says({"calibrate", "--out", file.c_str()});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("shared memory"));
+  ::setenv("TERN_CALIBRATION", file.c_str(), 1);
+  const Ran why = tern_says({"why", "all_reduce", "--ranks", "4", "--json"});
+  ::unsetenv("TERN_CALIBRATION");
+  std::remove(file.c_str());
+  ASSERT_EQ(why.status, 0) << why.err;
+  const json usual = json::parse(tern_says({"why", "all_reduce", "--ranks", "4", "--json"}).out);
+  EXPECT_NE(json::parse(why.out)["cost_model"], usual["cost_model"]);
+}
+
+TEST(TernCalibrate, AFileThatCannotBeReadOrWrittenIsNamed) {
+  EXPECT_THAT(tern_says({"calibrate", "--out", "/nowhere/x.json"}).err, HasSubstr("/nowhere/x.json"));
+  ::setenv("TERN_CALIBRATION", "/nowhere/speeds.json", 1);
+  const Ran why = tern_says({"why", "all_reduce", "--ranks", "4"});
+  ::unsetenv("TERN_CALIBRATION");
+  EXPECT_NE(why.status, 0);
+  EXPECT_THAT(why.err, HasSubstr("/nowhere/speeds.json"));
 }
 
 TEST(Tern, WrongQuestionsAreOneSentenceWithTheValue) {

@@ -1,0 +1,91 @@
+#include "runtime/communicator/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/communicator/calibrate.h"
+#include "runtime/communicator/cost.h"
+#include "tests/ranks.h"
+
+namespace tern {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Calibration, WrittenAndReadItIsTheSame) {
+  Calibration c = built_in_calibration();
+  c.network = {.alpha = 3e-6, .beta = 1 / 50e9};
+  c.copy_beta = 1 / 8e9;
+  const auto read = parse_calibration(to_json(c), "speeds.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_DOUBLE_EQ(read->network.alpha, 3e-6);
+  EXPECT_DOUBLE_EQ(read->network.beta, 1 / 50e9);
+  EXPECT_DOUBLE_EQ(read->copy_beta, 1 / 8e9);
+  EXPECT_DOUBLE_EQ(read->reduce_beta, c.reduce_beta);
+  EXPECT_TRUE(read->shared_memory.receiver_reads);
+}
+
+TEST(Calibration, WhatAFileDoesNotSayIsBuiltIn) {
+  const auto read = parse_calibration(R"({"loopback": {"gb_per_s": 5}})", "speeds.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_DOUBLE_EQ(read->loopback.beta, 1 / 5e9);
+  EXPECT_DOUBLE_EQ(read->loopback.alpha, built_in_calibration().loopback.alpha);
+  EXPECT_EQ(read->copy_beta, built_in_calibration().copy_beta);
+}
+
+TEST(Calibration, WrongFilesAreOneSentenceWithTheValue) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{\n \"loopback\": }", "line 2"},
+      {R"({"loopbak": {}})", "did you mean \"loopback\""},
+      {R"({"loopback": 5})", "loopback is 5"},
+      {R"({"network": {"alpha_us": -1}})", "network.alpha_us is -1"},
+      {R"({"copy_gb_per_s": "fast"})", "copy_gb_per_s is \"fast\""}};
+  for (const auto& [text, says] : cases) {
+    const auto read = parse_calibration(text, "speeds.json");
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_THAT(read.error().message, HasSubstr(says));
+    EXPECT_THAT(read.error().message, HasSubstr("speeds.json"));
+  }
+}
+
+TEST(Calibration, ACommunicatorIsNotMadeWithAFileThatIsNotThere) {
+  Config config = testing::quick_config();
+  config.calibration = "/nowhere/speeds.json";
+  testing::on_worlds(1, config, [](const World& world) {
+    const auto communicator = Communicator::create(world);
+    ASSERT_FALSE(communicator.ok());
+    EXPECT_THAT(communicator.error().message, HasSubstr("/nowhere/speeds.json"));
+  });
+}
+
+TEST(Calibration, ThePlannerPricesWithItsLinks) {
+  Calibration speeds = built_in_calibration();
+  speeds.shared_memory.beta = 1 / 3e9;
+  speeds.reduce_beta = 1 / 2e9;
+  testing::on_worlds(1, testing::quick_config(), [&](World world) {
+    world.size = world.local_size = 2;
+    world.host_ids.assign(2, world.host_id);
+    const CostModel model = cost_model(world, world.all_ranks(), std::vector<int>{2, 2}, speeds);
+    EXPECT_EQ(model.link(0, 1).beta, 1 / 3e9);
+    EXPECT_EQ(model.reduce_beta, 1 / 2e9);
+  });
+}
+
+TEST(Calibrate, RankZeroMeasuresFiniteSpeedsAndOthersAreDoneToo) {
+  testing::on_worlds(3, testing::quick_config(), [](const World& world) {
+    const auto measured = calibrate(world);
+    ASSERT_TRUE(measured.ok()) << measured.error().message;
+    const Calibration built_in = built_in_calibration();
+    EXPECT_EQ(measured->network.beta, built_in.network.beta);  // there is none to measure
+    if (world.rank > 0) return;
+    EXPECT_GT(measured->copy_beta, 0);
+    EXPECT_GT(measured->reduce_beta, 0);
+    EXPECT_GT(measured->shared_memory.alpha, 0);
+    EXPECT_GT(measured->shared_memory.beta, 0);
+    EXPECT_NE(measured->shared_memory.beta, built_in.shared_memory.beta);
+    EXPECT_TRUE(measured->shared_memory.receiver_reads);
+  });
+}
+
+}  // namespace
+}  // namespace tern
