@@ -28,13 +28,15 @@ World imagine(const PlanQuestion& q, const Config& config) {
   return world;
 }
 
-CandidateQuery query_of(const PlanQuestion& q) {
+/// hosts: see hosts_of(); outlives the query.
+CandidateQuery query_of(const PlanQuestion& q, std::span<const int> hosts) {
   return {.collective = q.collective,
           .n_ranks = q.n_ranks,
           .root = q.root,
           .n_bytes = q.n_bytes,
           .elt = sizeof(float),
-          .encoded = q.codec.id != CodecId::kNone};
+          .encoded = q.codec.id != CodecId::kNone,
+          .node_of = hosts};
 }
 
 Result<CostModel> model_of(const PlanQuestion& q, const Config& config) {
@@ -70,9 +72,10 @@ Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
   const bool is_spec = q.algorithm.empty() || q.algorithm.find_first_of(":=;") != std::string::npos;
   TERN_ASSIGN(const AlgorithmRules rules,
               parse_algorithm_rules(is_spec && !q.algorithm.empty() ? q.algorithm : config.algorithm));
-  CandidateQuery query = query_of(q);
-  query.only = is_spec ? rules.find(q.collective, q.n_bytes) : std::string_view(q.algorithm);
   TERN_ASSIGN(const CostModel model, model_of(q, config));
+  const std::vector<int> hosts = hosts_of(model, q.n_ranks);
+  CandidateQuery query = query_of(q, hosts);
+  query.only = is_spec ? rules.find(q.collective, q.n_bytes) : std::string_view(q.algorithm);
   return fastest_candidate(query, model);
 }
 
@@ -173,7 +176,9 @@ void add_candidates(Report& report, std::span<const Candidate> candidates, const
 Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
   TERN_TRY(check_size(q, kMostRanksToShow, "the plans of all ranks are verified together"));
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
-  TERN_ASSIGN(const std::vector<Plan> plans, make_plans(query_of(q), *chosen.algorithm));
+  TERN_ASSIGN(const CostModel model, model_of(q, config));
+  const std::vector<int> hosts = hosts_of(model, q.n_ranks);
+  TERN_ASSIGN(const std::vector<Plan> plans, make_plans(query_of(q, hosts), *chosen.algorithm));
   TERN_TRY(verify(plans));
   Report report;
   report.data = question_json(q);
@@ -201,7 +206,8 @@ Result<Report> why_report(const PlanQuestion& q, const Config& config) {
   TERN_TRY(check_size(q, kMostRanksToPrice, "every candidate is priced message by message"));
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
   TERN_ASSIGN(const CostModel model, model_of(q, config));
-  TERN_ASSIGN(std::vector<Candidate> candidates, rank_candidates(query_of(q), model));
+  const std::vector<int> hosts = hosts_of(model, q.n_ranks);
+  TERN_ASSIGN(std::vector<Candidate> candidates, rank_candidates(query_of(q, hosts), model));
   const bool listed =
       std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return same(c, chosen); });
   if (!listed) candidates.push_back(chosen);  // a rule may cut segments as the planner would not

@@ -53,6 +53,7 @@ Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
                        .encoded = encoded,
                        .only = only,
                        .uneven = shape.uneven,
+                       .node_of = node_of_,
                        .rank_order = setup_.rank_order};
   CostModel model = setup_.model;
   if (encoded) {

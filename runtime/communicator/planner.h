@@ -50,7 +50,8 @@ class Planner {
     size_t segment_bytes = 0;  ///< TERN_SEGMENT_BYTES; 0: choose
     bool rank_order = false;   ///< TERN_DETERMINISTIC: every sum in rank order
   };
-  explicit Planner(Setup setup) : setup_(std::move(setup)) {}
+  explicit Planner(Setup setup)
+      : setup_(std::move(setup)), node_of_(hosts_of(setup_.model, setup_.n_ranks)) {}
 
   /// Errors: kInvalidArgument (no such algorithm, or not for this collective), kUnsupported (codec with this
   /// algorithm).
@@ -68,6 +69,7 @@ class Planner {
   Result<const Program*> program(const CandidateQuery& query, const Algorithm& algorithm);
 
   Setup setup_;
+  std::vector<int> node_of_;  ///< see PlanRequest
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::map<Key, Decision> decisions_;
   Shape last_shape_;

@@ -137,8 +137,8 @@ class Executor::Run {
     return wire(ref.slot, segment);
   }
 
-  // Places are chunks apart. Where runs of chunks move, they lie as close as in the vector itself; the blocks
-  // of an all_to_all are all of one size then, whatever their labels.
+  // Places are chunks apart. Where runs of chunks move, those of a region lie as close as in the vector
+  // itself; the blocks of an all_to_all are all of one size then, whatever their labels.
   std::byte* scratch(const Ref& ref, const Range& r, size_t segment) const {
     const Plan& plan = program_.plan;
     const size_t stride = round_up(max_chunk_ * elt_);
@@ -146,8 +146,9 @@ class Executor::Run {
     const auto slot = static_cast<size_t>(ref.slot);
     if (!program_.moves_runs) return base + slot * stride;
     if (plan.collective == Collective::kAllToAll) return base + slot * max_chunk_ * elt_;
-    const Ref first{ref.buffer, static_cast<int16_t>(ref.chunk - ref.slot)};
-    return base + (r.begin - range(first, segment).begin) * elt_;
+    const auto region = static_cast<size_t>(program_.regions[slot]);
+    const Ref first{ref.buffer, static_cast<int16_t>(ref.chunk - (slot - region))};
+    return base + region * stride + (r.begin - range(first, segment).begin) * elt_;
   }
 
   // Of the whole vector, the first element that this rank has of a buffer.

@@ -24,6 +24,7 @@ class Compiler {
 
   Program run() {
     const Plan& plan = program_.plan;
+    program_.regions = scratch_regions(plan);
     program_.rounds.resize(static_cast<size_t>(plan.n_rounds));
     find_kept_wire();
     const std::vector<Step>& steps = plan.steps;

@@ -47,10 +47,11 @@ struct Program {
   Plan plan;
   std::vector<Round> rounds;
   std::vector<Operand> operands;
-  bool moves_runs = false;  ///< some step of this rank moves several chunks as one run
-  bool cuts = true;         ///< false: run in one segment, since some rank's runs of chunks would come apart
-  bool reencodes = false;   ///< owners encode their finished sums (averages are taken just before)
-  int max_recvs = 0;        ///< over all rounds together: the most that can be posted at once
+  std::vector<int> regions;  ///< scratch_regions() of the plan
+  bool moves_runs = false;   ///< some step of this rank moves several chunks as one run
+  bool cuts = true;          ///< false: run in one segment, since some rank's runs of chunks would come apart
+  bool reencodes = false;    ///< owners encode their finished sums (averages are taken just before)
+  int max_recvs = 0;         ///< over all rounds together: the most that can be posted at once
   int max_sends = 0;
 };
 

@@ -45,11 +45,14 @@ class PlanBuilder {
 /// The plan of a world of one rank: its input is the result, whatever the collective.
 Plan plan_alone(const PlanRequest& request, std::string_view algorithm);
 
-/// Rounds in which doubling reaches n: the least k with 2^k >= n.
-constexpr int ceil_log2(int n) {
+/// Rounds in which growing `radix`-fold reaches n: the least k with radix^k >= n.
+constexpr int ceil_log(int n, int radix) {
   int k = 0;
-  while ((1 << k) < n) ++k;
+  for (int64_t reached = 1; reached < n; reached *= radix) ++k;
   return k;
+}
+constexpr int ceil_log2(int n) {
+  return ceil_log(n, 2);
 }
 
 }  // namespace tern

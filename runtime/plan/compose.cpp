@@ -12,8 +12,8 @@ template <class Change>
 Plan with_refs(const Plan& plan, Change change) {
   Plan result = plan;
   for (Step& step : result.steps) {
-    change(step.src);
-    change(step.dst);
+    if (has_src(step.kind)) change(step.src);
+    if (has_dst(step.kind)) change(step.dst);
   }
   return result;
 }

@@ -8,12 +8,6 @@ namespace {
 bool has_peer(StepKind kind) {
   return kind == StepKind::kSend || kind == StepKind::kRecv || kind == StepKind::kRecvReduce;
 }
-bool has_src(StepKind kind) {
-  return kind != StepKind::kRecv && kind != StepKind::kRecvReduce;
-}
-bool has_dst(StepKind kind) {
-  return kind != StepKind::kSend;
-}
 
 /// A plan and what its rank has of the caller's buffers.
 struct Context {

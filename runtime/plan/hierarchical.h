@@ -1,25 +1,29 @@
-// All-reduce in two levels: inside nodes and between them.
+// Collectives in two levels: inside hosts and between them.
 #pragma once
 
+#include "runtime/plan/groups.h"
 #include "runtime/plan/registry.h"
 
 namespace tern {
 
-/// Nodes of equal size; rank = node * ranks_per_node + local rank.
+/// What an all_reduce in two levels is made of.
 struct Hierarchy {
-  int rank = 0;
-  int n_nodes = 1;
-  int ranks_per_node = 1;
-  const Algorithm* within = nullptr;  ///< must support reduce_scatter and all_gather
-  const Algorithm* across = nullptr;  ///< must support all_reduce
-  bool encode_across = false;         ///< messages between nodes are encoded
+  const Algorithm* within = nullptr;  ///< must have reduce_scatter and all_gather; uneven hosts: not used
+  const Algorithm* across = nullptr;  ///< must have all_reduce
+  bool encode_across = false;         ///< messages between hosts are encoded
 };
 
-/// within(node, reduce_scatter) ; across(ranks of equal local rank, all_reduce) ; within(node, all_gather).
+/// Hosts of equal size: within(host, reduce_scatter) ; across(ranks of equal place, all_reduce) ;
+/// within(host, all_gather). Else a host's first rank sums its ranks' vectors, takes part in the all_reduce
+/// across hosts, and sends the result to them.
 ///
-/// Cost:   between nodes, n / ranks_per_node instead of n per rank; inside, two rounds of `within`.
-/// Errors: kUnsupported (an algorithm lacks what it is asked for, or `across` cannot be encoded).
-/// Source: Cho et al., BlueConnect, MLSys 2019.
-Result<Plan> hierarchical_all_reduce(const Hierarchy& hierarchy);
+/// request: all_reduce; its node_of does not matter.
+/// groups:  the hosts of the world; made once for all its ranks.
+/// Cost:    between hosts, n / ranks_per_host instead of n per rank (uneven hosts: n per host); inside, two
+///          rounds of `within`.
+/// Errors:  kUnsupported (an algorithm lacks what it is asked for, or `across` cannot be encoded).
+/// Source:  Cho et al., BlueConnect, MLSys 2019.
+Result<Plan> hierarchical_all_reduce(const PlanRequest& request, const Groups& groups,
+                                     const Hierarchy& hierarchy);
 
 }  // namespace tern

@@ -76,6 +76,13 @@ enum class StepKind : uint8_t {
   kDecodeAccumulate,  ///< dst = dst + decode(wire src)
 };
 std::string_view name(StepKind kind);
+/// Whether a step of this kind uses Step::src, and Step::dst.
+constexpr bool has_src(StepKind kind) {
+  return kind != StepKind::kRecv && kind != StepKind::kRecvReduce;
+}
+constexpr bool has_dst(StepKind kind) {
+  return kind != StepKind::kSend;
+}
 
 /// One step.
 ///

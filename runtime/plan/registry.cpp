@@ -7,13 +7,22 @@ namespace tern {
 
 // The table: ROW(name and namespace, can_encode, rank_order, summary). Each row's functions live in
 // <name>.cpp.
-#define TERN_ALGORITHMS(ROW)                                                                                 \
-  ROW(ring, false, false, "neighbours in a ring: fewest bytes, most rounds; broadcast is a pipelined chain") \
-  ROW(halving_doubling, false, false,                                                                        \
-      "recursive halving and doubling, any rank count: the ring's bytes in few rounds")                      \
-  ROW(direct, true, true, "all-to-all, summed at the owner in rank order (two-shot); what codecs ride on")   \
-  ROW(one_shot, true, true, "everybody sends all to everybody: one round, for tiny vectors")                 \
-  ROW(tree, false, false, "binomial tree: few messages, for small vectors on many ranks")                    \
+#define TERN_ALGORITHMS(ROW)                                                                               \
+  ROW(ring, false, false, "neighbours in a ring: fewest bytes, most rounds")                               \
+  ROW(bi_ring, false, false, "both neighbours at once: the ring's bytes in half its rounds")               \
+  ROW(halving_doubling, false, false,                                                                      \
+      "recursive halving and doubling, any rank count: the ring's bytes in few rounds")                    \
+  ROW(recursive_multiplying, false, false,                                                                 \
+      "recursive doubling by threes and fours: fewest rounds, for small vectors")                          \
+  ROW(direct, true, true, "all-to-all, summed at the owner in rank order (two-shot); what codecs ride on") \
+  ROW(pairwise, true, false, "all-to-all one partner a round: no congestion, little scratch")              \
+  ROW(bruck, false, false, "all_gather and all_to_all in log2 p rounds, for small blocks on many ranks")   \
+  ROW(one_shot, true, true, "everybody sends all to everybody: one round, for tiny vectors")               \
+  ROW(tree, false, false, "binomial tree: few messages, for small vectors on many ranks")                  \
+  ROW(knomial, false, false, "tree of degree four: half the levels of a binomial tree")                    \
+  ROW(double_tree, false, false, "two binary trees, half the vector each: a pipeline in log2 p rounds")    \
+  ROW(chain, false, false, "a line from the root, a pipeline once segmented: huge broadcasts and reduces") \
+  ROW(hierarchical, false, false, "inside hosts and between them: the least bytes between hosts")          \
   ROW(dissemination, false, false, "barrier in ceil(log2 p) rounds")
 
 #define TERN_DECLARE(ns, can_encode, rank_order, summary) \

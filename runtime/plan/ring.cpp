@@ -2,9 +2,9 @@
 //
 // reduce_scatter: in round k, rank r sends the partial sum of chunk r-1-k to r+1 and adds its own share to
 // the chunk that comes from r-1; after p-1 rounds chunk r, summed, is at rank r. all_gather: the finished
-// chunks go round once. all_reduce: both. broadcast: a chain from the root, a pipeline once segmented.
+// chunks go round once. all_reduce: both.
 //
-// Cost:    p-1 messages of n/p per rank (all_reduce 2(p-1)), the fewest bytes; broadcast: n in, n out.
+// Cost:    p-1 messages of n/p per rank (all_reduce 2(p-1)), the fewest bytes.
 // Wins:    large vectors on uniform links. Loses: small ones, as latency grows with p.
 // Codecs:  none, it would quantise at every hop.
 // Source:  Patarasuk & Yuan, JPDC 2009.
@@ -69,22 +69,11 @@ Plan all_reduce(const PlanRequest& request) {
   return std::move(b).finish(2 * (ring.p - 1));
 }
 
-Plan broadcast(const PlanRequest& request) {
-  const Ring ring{request.rank, request.n_ranks};
-  const int distance = (ring.rank - request.root + ring.p) % ring.p;
-  PlanBuilder b(request, "ring", 1);
-  if (distance < ring.p - 1) b.send(distance, ring.next(), distance == 0 ? input(0) : output(0));
-  if (distance > 0) b.recv(distance - 1, ring.prev(), output(0));
-  if (distance == 0) b.copy(0, input(0), output(0));
-  return std::move(b).finish(ring.p - 1);
-}
-
 }  // namespace
 
 bool supports(const PlanRequest& request) {
   const Collective c = request.collective;
-  return c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather ||
-         c == Collective::kBroadcast;
+  return c == Collective::kAllReduce || c == Collective::kReduceScatter || c == Collective::kAllGather;
 }
 
 Plan build(const PlanRequest& request) {
@@ -94,8 +83,6 @@ Plan build(const PlanRequest& request) {
       return reduce_scatter(request);
     case Collective::kAllGather:
       return all_gather(request);
-    case Collective::kBroadcast:
-      return broadcast(request);
     default:
       return all_reduce(request);
   }

@@ -4,6 +4,7 @@
 
 #include "runtime/base/size.h"
 #include "runtime/plan/compose.h"
+#include "runtime/plan/groups.h"
 
 namespace tern {
 namespace {
@@ -78,7 +79,7 @@ Result<std::vector<Option>> options_of(const CandidateQuery& query) {
 }
 
 RunShape shape_of(const CandidateQuery& query, size_t segment) {
-  return {query.n_bytes, segment, query.elt};
+  return {query.n_bytes, segment, query.elt, query.in_place};
 }
 
 bool is_better(const Candidate& a, const Candidate& b) {
@@ -93,6 +94,13 @@ const Candidate* find(std::span<const Candidate> candidates, const AlgorithmChoi
 }
 
 }  // namespace
+
+std::vector<int> hosts_of(const CostModel& model, int n_ranks) {
+  if (!model.node_of) return {};
+  std::vector<int> nodes;
+  for (int rank = 0; rank < n_ranks; ++rank) nodes.push_back(model.node_of(rank));
+  return Groups(nodes).numbered();
+}
 
 Result<Plan> make_plan(const CandidateQuery& query, const Algorithm& algorithm, int rank) {
   if (!algorithm.supports(request_of(query, rank))) return lacks(query, algorithm.name);

@@ -37,6 +37,9 @@ struct Candidate {
   Prediction prediction;
 };
 
+/// The host of each rank as CandidateQuery::node_of takes it, from what the model knows; empty: one host.
+std::vector<int> hosts_of(const CostModel& model, int n_ranks);
+
 /// One rank's plan. query.n_bytes and only do not matter.
 /// Errors: kUnsupported (the algorithm does not have the collective, cannot be encoded, or sums in another
 ///         order than asked for).

@@ -81,6 +81,7 @@ class Machine {
   const Value* operand(const Plan& plan, size_t step, int i);
   bool add(const Plan& plan, const Step& step, Value& sum, const Value& next);
   const Value* read(const Plan& plan, const Step& step, const Ref& ref, int i);
+  bool has_its_size(const Plan& plan, const Step& step, int chunk, const Value& value);
   bool write(const Plan& plan, const Step& step, int i, const Value& value);
   Status check_result(const Due& due);
   bool fail(const Plan& plan, const Step& step, std::string_view what) {
@@ -229,25 +230,27 @@ const Value* Machine::read(const Plan& plan, const Step& step, const Ref& ref, i
     fail(plan, step, "it reads what was never written");
     return nullptr;
   }
-  if (plan.collective != Collective::kAllToAll) {
-    if (place.chunk != chunk) {
-      fail(plan, step, fmt::format("the place holds chunk {}", place.chunk));
-      return nullptr;
-    }
-  } else if (plan.uneven && ref.buffer != Buffer::kInput &&
-             place.sum != symbolic::contribution(chunk, plan.rank).sum) {
-    // Only the sizes of the rank's own blocks are known.
-    fail(plan, step, fmt::format("the place does not hold the block of rank {}", chunk));
+  if (plan.collective != Collective::kAllToAll && place.chunk != chunk) {
+    fail(plan, step, fmt::format("the place holds chunk {}", place.chunk));
     return nullptr;
   }
+  if (ref.buffer != Buffer::kInput && !has_its_size(plan, step, chunk, place)) return nullptr;
   if (step.kind != StepKind::kSend) place.touched_in = static_cast<uint16_t>(step.round + 1);
   return &place;
+}
+
+// Of an uneven all_to_all, a rank knows only the sizes of its own blocks.
+bool Machine::has_its_size(const Plan& plan, const Step& step, int chunk, const Value& value) {
+  if (!plan.uneven || plan.collective != Collective::kAllToAll) return true;
+  if (value.sum == symbolic::contribution(chunk, plan.rank).sum) return true;
+  return fail(plan, step, fmt::format("the place does not hold the block of rank {}", chunk));
 }
 
 bool Machine::write(const Plan& plan, const Step& step, int i, const Value& value) {
   Place& place = memory_[memory_.idx(plan.rank, step.dst, i)];
   if (place.sent_in == step.round + 1)
     return fail(plan, step, "it overwrites what a send of the same round still reads");
+  if (!has_its_size(plan, step, step.dst.chunk + i, value)) return false;
   static_cast<Value&>(place) = value;
   place.touched_in = static_cast<uint16_t>(step.round + 1);
   return true;

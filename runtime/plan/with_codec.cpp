@@ -75,6 +75,7 @@ class Rewriter {
   Status rewrite_reduction(std::span<const Step> group);
   Status add_operand(const Step& step, const Ref& dst, bool is_first);
   bool is_kept(const Step& send) const;
+  bool is_added_to(const Step& recv) const;
   bool must_read_dst_late(std::span<const Step> group) const;
 
   int new_block(int n_chunks, int round);
@@ -194,9 +195,21 @@ Status Rewriter::rewrite_recv(const Step& step) {
   const int block = new_block(step.dst.n_chunks, round);
   const Ref encoded = wire(block, step.dst, round);
   add_message(step, round, encoded);
-  add_local(StepKind::kDecode, round, encoded, step.dst);
+  if (step.dst.buffer != Buffer::kScratch || is_added_to(step))
+    add_local(StepKind::kDecode, round, encoded, step.dst);
   images_.push_back({step.dst, block});
   return {};
+}
+
+// Whether what is received is a sum's first operand later: whoever else reads it reads its image.
+bool Rewriter::is_added_to(const Step& recv) const {
+  const auto first = static_cast<size_t>(&recv - plan_.steps.data()) + 1;
+  for (size_t i = first; i < plan_.steps.size(); i = reduction_end(plan_.steps, i)) {
+    const Step& head = plan_.steps[i];
+    if (!has_dst(head.kind) || !overlap(head.dst, recv.dst)) continue;
+    return head.kind != StepKind::kRecv && head.kind != StepKind::kCopy;
+  }
+  return false;
 }
 
 Status Rewriter::rewrite_reduction(std::span<const Step> group) {

@@ -82,6 +82,18 @@ TEST(TernPlan, WithACodecStepsEncode) {
   EXPECT_THAT(ran.out, HasSubstr("decode"));
 }
 
+TEST(TernWhy, OffersHierarchicalPlansAcrossHosts) {
+  for (const char* hosts : {"1", "2"}) {
+    const Ran ran = tern_says({"why", "all_reduce", "--ranks", "8", "--hosts", hosts, "--size", "4MiB"});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    EXPECT_EQ(ran.out.find("hierarchical") != std::string::npos, hosts[0] == '2') << ran.out;
+  }
+  const Ran shown = tern_says({"plan", "show", "all_reduce", "--ranks", "6", "--hosts", "3", "--algorithm",
+                               "hierarchical", "--rank", "0"});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("hierarchical, verified on all ranks"));
+}
+
 TEST(TernWhy, MarksTheFastestCandidate) {
   const Ran ran = tern_says({"why", "all_reduce", "--ranks", "4", "--size", "4MiB", "--json"});
   ASSERT_EQ(ran.status, 0) << ran.err;

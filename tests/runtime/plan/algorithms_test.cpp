@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "runtime/plan/builder.h"
@@ -32,8 +33,8 @@ Sent busiest(const std::vector<Plan>& plans) {
   return most;
 }
 
-TEST(Algorithms, RingAndDirectSendTheFewestBytes) {
-  for (const std::string_view algorithm : {"ring", "direct"}) {
+TEST(Algorithms, RingsAndDirectSendTheFewestBytes) {
+  for (const std::string_view algorithm : {"ring", "bi_ring", "direct"}) {
     for (int p = 2; p <= 17; ++p) {
       SCOPED_TRACE(fmt::format("{}, p = {}", algorithm, p));
       for (const Collective c : {Collective::kReduceScatter, Collective::kAllGather})
@@ -56,6 +57,93 @@ TEST(Algorithms, HalvingDoublingTakesLogarithmicRoundsAndAtMostOneMessageMorePer
     const bool is_power = (p & (p - 1)) == 0;
     EXPECT_TRUE(!is_power || gather.n_chunks == p - 1);
   }
+}
+
+TEST(Algorithms, BiRingTakesHalfOfTheRingsRoundsAndSendsAtMostOneChunkToEachSideInARound) {
+  for (int p = 2; p <= 33; ++p) {
+    for (const Collective c : {Collective::kReduceScatter, Collective::kAllGather, Collective::kAllReduce}) {
+      const auto plans = plans_of("bi_ring", c, p);
+      EXPECT_EQ(plans[0].n_rounds, (c == Collective::kAllReduce ? 2 : 1) * (p / 2)) << p;
+      for (const Plan& plan : plans) {
+        std::set<std::pair<int, int>> sends;
+        for (const Step& step : plan.steps)
+          if (step.kind == StepKind::kSend && p > 2) {
+            EXPECT_TRUE(sends.insert({step.round, step.peer}).second) << to_string(plan);
+          }
+        EXPECT_LE(plan.n_scratch, 4);
+      }
+    }
+  }
+}
+
+TEST(Algorithms, RecursiveMultiplyingTakesAboutHalfOfTheRoundsOfRecursiveDoubling) {
+  const std::pair<int, int> rounds[] = {{4, 2}, {16, 2}, {64, 3}, {1024, 5}, {12, 2}, {13, 4}, {3, 2}};
+  for (const auto& [p, n] : rounds)
+    EXPECT_EQ(plans_of("recursive_multiplying", Collective::kAllReduce, p)[0].n_rounds, n) << p;
+  for (int p = 2; p <= 64; ++p) {
+    SCOPED_TRACE(p);
+    for (const Collective c : {Collective::kReduceScatter, Collective::kAllGather})
+      EXPECT_EQ(plans_of("recursive_multiplying", c, p)[0].n_rounds, ceil_log(p, 4));
+    EXPECT_LE(busiest(plans_of("recursive_multiplying", Collective::kReduceScatter, p)).n_chunks, p - 1);
+  }
+}
+
+TEST(Algorithms, PairwiseMeetsOnePartnerARoundBothWays) {
+  for (int p = 2; p <= 33; ++p) {
+    SCOPED_TRACE(p);
+    for (const Plan& plan : plans_of("pairwise", Collective::kAllToAll, p)) {
+      std::map<int, int> sent;
+      std::map<int, int> received;
+      for (const Step& step : plan.steps) {
+        if (step.peer < 0) continue;
+        auto& partners = step.kind == StepKind::kSend ? sent : received;
+        EXPECT_TRUE(partners.insert({step.round, step.peer}).second);
+      }
+      EXPECT_EQ(sent, received);
+      EXPECT_EQ(sent.size(), static_cast<size_t>(p - 1));
+      EXPECT_LE(sent.rbegin()->first, p % 2 == 0 ? p - 2 : p - 1);
+    }
+  }
+}
+
+TEST(Algorithms, PairwiseInPlaceNeedsTwoPlaces) {
+  const Algorithm& pairwise = *find_algorithm("pairwise").value();
+  for (int p = 2; p <= 17; ++p)
+    for (const Plan& plan : plans_of(pairwise, TestWorld{Collective::kAllToAll, p, 0, false, InPlace::kAll}))
+      EXPECT_LE(plan.n_scratch, 2);
+}
+
+TEST(Algorithms, BruckSendsOneMessageADigitWhateverTheRankCount) {
+  for (int p = 2; p <= 65; ++p) {
+    SCOPED_TRACE(p);
+    EXPECT_EQ(busiest(plans_of("bruck", Collective::kAllToAll, p)).n_messages, ceil_log2(p));
+    const Sent gather = busiest(plans_of("bruck", Collective::kAllGather, p));
+    EXPECT_EQ(gather.n_chunks, p - 1);
+    EXPECT_LE(gather.n_messages, 2 * ceil_log2(p));
+  }
+}
+
+TEST(Algorithms, DoubleTreeLetsNoRankSendMoreThanTwiceTheVectorInAboutTwoLogRounds) {
+  for (int p = 2; p <= 65; ++p) {
+    SCOPED_TRACE(p);
+    const auto plans = plans_of("double_tree", Collective::kAllReduce, p);
+    EXPECT_LE(busiest(plans).n_chunks, 4);  // halves
+    EXPECT_LE(plans[0].n_rounds, 2 * ceil_log2(p + 1));
+    EXPECT_LE(busiest(plans_of("double_tree", Collective::kBroadcast, p)).n_chunks, 2);
+    for (const Plan& plan : plans_of("double_tree", Collective::kReduce, p)) EXPECT_LE(plan.n_scratch, 1);
+  }
+}
+
+TEST(Algorithms, ChainsPassTheVectorOnOnce) {
+  for (const Collective c : {Collective::kBroadcast, Collective::kReduce})
+    EXPECT_EQ(busiest(plans_of("chain", c, 9, 4)).n_chunks, 1);
+}
+
+TEST(Algorithms, TreesOfDegreeFourTakeHalfOfTheRounds) {
+  for (int p = 2; p <= 65; ++p)
+    for (const Collective c :
+         {Collective::kBroadcast, Collective::kReduce, Collective::kGather, Collective::kScatter})
+      EXPECT_EQ(plans_of("knomial", c, p)[0].n_rounds, ceil_log(p, 4)) << p;
 }
 
 TEST(Algorithms, TreesAndDisseminationTakeLogarithmicRounds) {
@@ -135,11 +223,11 @@ TEST(Registry, EveryCollectiveHasAnAlgorithmAndEveryAlgorithmASummary) {
 }
 
 TEST(Registry, NamesTheAlgorithmsThereAreWhenOneIsUnknown) {
-  const auto found = find_algorithm("bruck");
+  const auto found = find_algorithm("brucks");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().code, Code::kNotFound);
   EXPECT_THAT(found.error().message,
-              ::testing::HasSubstr("no algorithm \"bruck\"; there are ring, halving_doubling"));
+              ::testing::HasSubstr("no algorithm \"brucks\"; there are ring, bi_ring, "));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/plan/hierarchical.h"
 #include "runtime/plan/verify.h"
 #include "tests/runtime/plan/worlds.h"
 
@@ -60,56 +59,6 @@ TEST(Compose, OnGroupRefusesGroupsOfAnotherSizeAndForeignMembers) {
   const std::vector<int> foreign = {0, 8};
   EXPECT_EQ(on_group(plan, three, 8).error().code, Code::kInvalidArgument);
   EXPECT_EQ(on_group(plan, foreign, 8).error().code, Code::kInvalidArgument);
-}
-
-std::vector<Result<Plan>> hierarchical_plans(Hierarchy h) {
-  std::vector<Result<Plan>> plans;
-  for (h.rank = 0; h.rank < h.n_nodes * h.ranks_per_node; ++h.rank)
-    plans.push_back(hierarchical_all_reduce(h));
-  return plans;
-}
-
-TEST(Hierarchical, IsAnAllReduceForAllAlgorithmsInsideAndBetweenNodes) {
-  for (const std::string_view within : {"ring", "direct", "halving_doubling"}) {
-    for (const Algorithm& across : algorithms()) {
-      for (const auto& [nodes, per_node] :
-           {std::pair(1, 3), {3, 1}, {2, 2}, {3, 4}, {4, 3}, {5, 7}, {8, 2}}) {
-        for (const bool encode : {false, true}) {
-          if (!across.supports({.collective = Collective::kAllReduce, .n_ranks = nodes}) ||
-              (encode && !across.can_encode))
-            continue;
-          SCOPED_TRACE(fmt::format("{} in {} x {}, encoded {}, inside {}", across.name, nodes, per_node,
-                                   encode, within));
-          std::vector<Plan> plans;
-          for (auto& plan :
-               hierarchical_plans({0, nodes, per_node, *find_algorithm(within), &across, encode})) {
-            ASSERT_TRUE(plan.ok()) << plan.error().to_string();
-            plans.push_back(*plan);
-          }
-          const Status status = verify(plans);
-          EXPECT_TRUE(status.ok()) << status.error().to_string();
-        }
-      }
-    }
-  }
-}
-
-TEST(Hierarchical, MovesOnlyOneSharePerRankBetweenNodes) {
-  const auto plans = hierarchical_plans({0, 4, 8, *find_algorithm("direct"), *find_algorithm("ring"), false});
-  for (const auto& plan : plans) {
-    int n_chunks = 0;
-    for (const Step& step : plan->steps)
-      if (step.kind == StepKind::kSend && step.peer / 8 != plan->rank / 8) n_chunks += step.src.n_chunks;
-    EXPECT_EQ(plan->n_chunks, 32);
-    EXPECT_EQ(n_chunks, 2 * 3);  // a ring over 4 nodes, 2 (4 - 1) messages of a quarter of 1/8
-  }
-}
-
-TEST(Hierarchical, RefusesAlgorithmsThatLackWhatItNeeds) {
-  const Algorithm* tree = *find_algorithm("tree");
-  const Algorithm* ring = *find_algorithm("ring");
-  EXPECT_EQ(hierarchical_all_reduce({0, 2, 2, tree, ring, false}).error().code, Code::kUnsupported);
-  EXPECT_EQ(hierarchical_all_reduce({0, 2, 2, ring, ring, true}).error().code, Code::kUnsupported);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "runtime/plan/compose.h"
 #include "runtime/plan/verify.h"
@@ -114,7 +115,8 @@ bool other_chunk(const Place& p) {
   Ref& ref = is_kind(p, StepKind::kSend) || p.dice.roll(2) == 0 ? p.step().src : p.step().dst;
   if (p.step().peer >= 0 && &ref == &p.step().src && !is_kind(p, StepKind::kSend)) return false;
   if (ref.n_chunks != 1) return false;
-  const bool is_free_label = p.plan.collective == Collective::kAllToAll && !is_users(ref);
+  const bool is_free_label = p.plan.collective == Collective::kAllToAll &&
+                             (ref.buffer == Buffer::kWire || (!p.plan.uneven && !is_users(ref)));
   if (is_free_label) return false;
   ref.chunk = static_cast<int16_t>(
       (ref.chunk + 1 + static_cast<int>(p.dice.roll(static_cast<size_t>(p.plan.n_chunks) - 1))) %
@@ -194,18 +196,32 @@ constexpr Mutation kMutations[] = {
     {"write_input", write_input},
 };
 
-/// The plans of a random collective, algorithm and world of 2 to 9, encoded half of the time where that can
-/// be.
-std::vector<Plan> random_world(Dice& dice) {
-  const int p = 2 + static_cast<int>(dice.roll(8));
+/// The plans of a random collective and algorithm in a world of 2 to 9 on one host, or of several hosts.
+std::vector<Plan> random_plans(Dice& dice) {
+  TestWorld world{.n_ranks = 2 + static_cast<int>(dice.roll(8))};
+  if (dice.roll(4) == 0) {
+    world.hosts = kHosts[dice.roll(kHosts.size())];
+    world.n_ranks = static_cast<int>(world.hosts.size());
+  }
+  world.uneven = dice.roll(3) == 0;
   std::vector<std::pair<const Algorithm*, Collective>> pairs;
-  for_each_pair(p, [&](const Algorithm& a, Collective c) { pairs.emplace_back(&a, c); });
-  const auto [algorithm, collective] = pairs[dice.roll(pairs.size())];
-  const int root = has_root(collective) ? static_cast<int>(dice.roll(static_cast<size_t>(p))) : 0;
-  std::vector<Plan> plans = plans_of(*algorithm, collective, p, root);
-  const bool encode = algorithm->can_encode && collective != Collective::kBarrier && dice.roll(2) == 0;
-  for (Plan& plan : plans)
-    if (encode) plan = *with_codec(plan);
+  for (const Algorithm& a : algorithms()) {
+    const bool is_wanted = world.hosts.empty() || a.name == "hierarchical";
+    for (int c = 0; is_wanted && c < kNumCollectives; ++c) {
+      world.collective = static_cast<Collective>(c);
+      if (supports(a, world)) pairs.emplace_back(&a, world.collective);
+    }
+  }
+  if (pairs.empty()) return {};
+  const Algorithm* algorithm = nullptr;
+  std::tie(algorithm, world.collective) = pairs[dice.roll(pairs.size())];
+  if (has_root(world.collective))
+    world.root = static_cast<int>(dice.roll(static_cast<size_t>(world.n_ranks)));
+  world.in_place = static_cast<InPlace>(dice.roll(3));
+  std::vector<Plan> plans = plans_of(*algorithm, world);
+  const bool can_encode = algorithm->can_encode && world.collective != Collective::kBarrier && !world.uneven;
+  if (can_encode && dice.roll(2) == 0)
+    for (Plan& plan : plans) plan = *with_codec(plan);
   return plans;
 }
 
@@ -213,7 +229,8 @@ TEST(Mutation, EveryBreakOfAPlanIsCaught) {
   std::map<std::string_view, int> n_applied;
   for (uint32_t seed = 0; seed < 20000; ++seed) {
     Dice dice(seed);
-    std::vector<Plan> plans = random_world(dice);
+    std::vector<Plan> plans = random_plans(dice);
+    if (plans.empty()) continue;
     Plan& plan = plans[dice.roll(plans.size())];
     if (plan.steps.empty()) continue;
     const size_t at = dice.roll(plan.steps.size());

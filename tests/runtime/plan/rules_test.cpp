@@ -45,7 +45,7 @@ TEST(Rules, AreReadBackFromTheirText) {
     EXPECT_EQ(to_string(*rules), spec);
   }
   for (const std::string_view spec :
-       {"ring", "tree@64k", "all_reduce:1M-inf=ring,0-1k=tree", "broadcast:ring"}) {
+       {"ring", "tree@64k", "all_reduce:1M-inf=ring,0-1k=tree", "broadcast:chain"}) {
     const auto rules = parse_algorithm_rules(spec);
     ASSERT_TRUE(rules.ok()) << rules.error().message;
     EXPECT_EQ(*parse_algorithm_rules(to_string(*rules)), *rules) << spec;

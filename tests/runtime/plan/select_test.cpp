@@ -34,11 +34,12 @@ TEST(Select, TakesLatencyAlgorithmsForTinyVectorsAndBandwidthAlgorithmsForHugeOn
   for (const int p : {4, 5, 8, 16, 31}) {
     SCOPED_TRACE(p);
     EXPECT_THAT(best(Collective::kAllReduce, p, 4, ethernet),
-                ::testing::AnyOf("one_shot", "tree", "halving_doubling"));
+                ::testing::AnyOf("one_shot", "tree", "halving_doubling", "recursive_multiplying"));
     EXPECT_THAT(best(Collective::kAllReduce, p, 256 << 20, ethernet),
-                ::testing::AnyOf("ring", "direct", "halving_doubling"));
-    EXPECT_EQ(best(Collective::kBroadcast, p, 4, ethernet), "tree");
-    EXPECT_EQ(best(Collective::kBroadcast, p, 256 << 20, ethernet), "ring");
+                ::testing::AnyOf("ring", "bi_ring", "direct", "halving_doubling"));
+    EXPECT_THAT(best(Collective::kBroadcast, p, 4, ethernet), ::testing::AnyOf("tree", "double_tree"));
+    EXPECT_THAT(best(Collective::kBroadcast, p, 256 << 20, ethernet),
+                ::testing::AnyOf("chain", "double_tree"));
   }
   EXPECT_EQ(best(Collective::kAllReduce, 3, 4, ethernet), "one_shot");
   EXPECT_EQ(best(Collective::kBarrier, 16, 0, ethernet), "dissemination");
@@ -151,6 +152,37 @@ TEST(Select, PrintsItsDecisionsInTheGrammarOfTheRules) {
   EXPECT_GT(rules->of[0].size(), 1u) << text;
   for (const size_t n_bytes : {size_t{0}, size_t{1}, size_t{5000}, size_t{1} << 40})
     EXPECT_NE(rules->find(Collective::kAllReduce, n_bytes), "") << text;
+}
+
+TEST(Select, OffersHierarchicalPlansAcrossHostsAndTakesThemWhereLinksBetweenHostsAreSlow) {
+  CostModel model = shared_memory(8);
+  model.node_of = [](int rank) { return 10 * (rank / 4); };
+  model.link = [](int from, int to) {
+    return from / 4 == to / 4 ? Link{0.3e-6, 0.05e-9, true} : Link{20e-6, 1e-9};
+  };
+  const std::vector<int> hosts = hosts_of(model, 16);
+  EXPECT_EQ(hosts[4], 1);
+  EXPECT_TRUE(hosts_of(shared_memory(8), 16).empty());
+  for (const Collective c : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter}) {
+    CandidateQuery query{c, 16, 0, 16 << 20};
+    query.only = "hierarchical";
+    EXPECT_THAT(rank_candidates(query, model).error().message, ::testing::HasSubstr("on one host"));
+    query.node_of = hosts;
+    query.only = "";
+    EXPECT_EQ(fastest_candidate(query, model)->algorithm->name, "hierarchical") << name(c);
+  }
+}
+
+TEST(Select, OffersOnlySumsInRankOrderWhereThatIsAskedFor) {
+  CandidateQuery query{Collective::kAllReduce, 5, 0, 1 << 20};
+  query.rank_order = true;
+  const auto candidates = *rank_candidates(query, network(5e-6, 1e-9));
+  for (const Candidate& c : candidates) EXPECT_TRUE(c.algorithm->rank_order) << c.algorithm->name;
+  query.only = "ring";
+  EXPECT_THAT(rank_candidates(query, network(5e-6, 1e-9)).error().message,
+              ::testing::HasSubstr("all_reduce by ring does not sum in rank order"));
+  query.collective = Collective::kAllGather;  // nothing is summed
+  EXPECT_TRUE(rank_candidates(query, network(5e-6, 1e-9)).ok());
 }
 
 TEST(Select, AWorldOfOneHasACandidateForEveryCollective) {

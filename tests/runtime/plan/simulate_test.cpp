@@ -52,7 +52,7 @@ TEST(Simulate, AgreesWithTheClosedFormsWhenReductionIsFree) {
       expect_close(seconds("ring", Collective::kAllReduce, p, n_bytes, network()), 2 * (p - 1) * share);
       expect_close(seconds("ring", Collective::kReduceScatter, p, n_bytes, network()), (p - 1) * share);
       expect_close(seconds("ring", Collective::kAllGather, p, n_bytes, network()), (p - 1) * share);
-      expect_close(seconds("ring", Collective::kBroadcast, p, n_bytes, network()), (p - 1) * whole);
+      expect_close(seconds("chain", Collective::kBroadcast, p, n_bytes, network()), (p - 1) * whole);
       expect_close(seconds("direct", Collective::kAllReduce, p, n_bytes, network()), 2 * (p - 1) * share);
       expect_close(seconds("direct", Collective::kAllGather, p, n_bytes, network()), (p - 1) * share);
       expect_close(seconds("direct", Collective::kBroadcast, p, n_bytes, network()), (p - 1) * whole);
@@ -80,14 +80,14 @@ TEST(Simulate, PipelinesSegmentsThroughAChain) {
   const size_t n_bytes = 64 << 20;
   const size_t segment = 1 << 20;
   const double n_segments = 64;
-  const auto plans = plans_of("ring", Collective::kBroadcast, p);
+  const auto plans = plans_of("chain", Collective::kBroadcast, p);
   const double piece = kNetwork.alpha + static_cast<double>(segment) * kNetwork.beta;
   expect_close(simulate(plans, {n_bytes, segment}, network()).seconds, (p - 2 + n_segments) * piece);
 }
 
 TEST(Simulate, ManySegmentsTakeAsLongAsTheirSteadyStateSays) {
   const int p = 8;
-  const auto plans = plans_of("ring", Collective::kBroadcast, p);
+  const auto plans = plans_of("chain", Collective::kBroadcast, p);
   const size_t segment = 16 << 10;
   const double piece = kNetwork.alpha + static_cast<double>(segment) * kNetwork.beta;
   for (const size_t n_segments : {20, 39, 40, 4096})

@@ -54,7 +54,7 @@ TEST(VerifyErrors, ACycleOfWaitsIsCaught) {
 }
 
 TEST(VerifyErrors, AReadBeforeTheWriteIsCaught) {
-  auto plans = plans_of("ring", Collective::kBroadcast, 3);
+  auto plans = plans_of("chain", Collective::kBroadcast, 3);
   for (Plan& plan : plans)  // the second hop in the round of the first
     for (Step& step : plan.steps) step.round = 0;
   EXPECT_THAT(error_of(plans), HasSubstr("it reads what was never written"));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <thread>
@@ -64,6 +65,8 @@ TEST(GradientReducerTest, EveryOwnerHasTheSumOfAllRanks) {
       for (const int64_t bucket : {5'000L, 30'000L, 10'000'000L}) {
         constexpr int kRanks = 3;
         const BucketPlan plan(layout, {bucket, kRanks, 16});
+        std::atomic<size_t> on_wire{0};
+        std::atomic<size_t> dense{0};
         on_ranks(kRanks, [&](Communicator& comm) {
           auto reducer = GradientReducer::create(comm, plan, {stage, overlap, {}, false});
           ASSERT_TRUE(reducer.ok());
@@ -72,7 +75,8 @@ TEST(GradientReducerTest, EveryOwnerHasTheSumOfAllRanks) {
           Traffic traffic;
           ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
           EXPECT_FALSE(reducer->non_finite().has_value());
-          EXPECT_GE(traffic.bytes_on_wire, traffic.bytes_dense);
+          on_wire += traffic.bytes_on_wire;
+          dense += traffic.bytes_dense;
           for (int bucket_idx = 0; bucket_idx < plan.size(); ++bucket_idx) {
             const Range owned = stage == 0 ? Range{plan[bucket_idx].begin, plan[bucket_idx].end}
                                            : plan.shard(bucket_idx, comm.rank());
@@ -84,6 +88,7 @@ TEST(GradientReducerTest, EveryOwnerHasTheSumOfAllRanks) {
             }
           }
         });
+        EXPECT_GE(on_wire, dense);  // of all ranks together: in a tree, leaves send less than others
       }
     }
   }
