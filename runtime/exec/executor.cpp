@@ -186,6 +186,7 @@ class Executor::Run {
       request.data = address(action.src, r, segment);
       request.n_bytes = action.wire >= 0 ? wire_bytes(r) : r.size() * elt_;
       request.envelope = envelope(r.size());
+      request.lands = !reduces(signature_.collective);
       counters_.bytes_on_wire += request.n_bytes;
       transport_.send(request);
       if (transport_.poll(request) == Poll::kDone) memory_.drop_send(slot);

@@ -183,13 +183,14 @@ bool Mailbox::post_view(Peer& peer, SendRequest& request, SendState& state) {
 }
 
 bool Mailbox::post_staged(Peer& peer, SendRequest& request, SendState& state) {
-  const bool whole = request.n_bytes <= large_.slot_bytes();
+  const size_t piece_bytes = request.lands ? std::min(kPieceBytes, large_.slot_bytes()) : large_.slot_bytes();
+  const bool whole = request.n_bytes <= piece_bytes;
   while (state.n_posted < request.n_bytes) {
     Slot* slot = free_slot(peer);
     if (slot == nullptr) return false;
     const auto staging = large_.find(peer.member);
     if (!staging) return false;
-    const size_t n = std::min(large_.slot_bytes(), request.n_bytes - state.n_posted);
+    const size_t n = std::min(piece_bytes, request.n_bytes - state.n_posted);
     std::memcpy(large_.data(*staging), static_cast<const std::byte*>(request.data) + state.n_posted, n);
     slot->location = {large_.offset(*staging), state.n_posted, n};
     large_.lend(*staging, peer.member, peer.out->acks[(peer.next_out - 1) % kRingSlots], peer.next_out);

@@ -7,8 +7,8 @@
 //   up to 4 KiB             copied by the sender to a small staging slot
 //   from readable memory    not copied at all: the receiver gets a view; the send is done when it is released
 //   other memory            copied by the sender to a large staging slot, of which the receiver gets a view;
-//   a message
-//                           larger than a slot goes in pieces that poll() copies to RecvRequest::into
+//                           larger messages go in pieces that poll() copies to RecvRequest::into (and so do
+//                           messages above 64 KiB that only land there: SendRequest::lands)
 // Messages, views and staging slots bound each other: at most 16 messages per pair may be under way or
 // unreleased; further sends wait in order. Nothing is allocated, locked or asked of the system between
 // connect and sleep.

@@ -34,6 +34,9 @@ struct SendRequest {
   const void* data = nullptr;
   size_t n_bytes = 0;
   Envelope envelope;
+  /// The receiver only puts the bytes in their place, and does not compute with them: a message larger than
+  /// 64 KiB may go in pieces, the receiver taking one while the next is on its way.
+  bool lands = false;
   std::array<uint64_t, 6> state = {};  ///< the transport's own
 };
 

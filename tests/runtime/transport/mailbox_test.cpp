@@ -217,6 +217,25 @@ TEST_P(MailboxTest, ASmallMessageBehindALargeOneWaitsForAllItsPieces) {
   EXPECT_EQ(at(0).poll(large), Poll::kDone);
 }
 
+TEST_P(MailboxTest, AMessageThatOnlyLandsComesInPiecesThatOverlap) {
+  connect(2);
+  constexpr size_t kPiece = size_t{64} << 10;
+  for (const size_t n : {kPiece - 1, kPiece, kPiece + 1, 3 * kPiece, 40 * kPiece + 7}) {
+    const Bytes data = pattern(n, n);
+    Bytes into(n);
+    auto send = send_request(1, data.data(), n);
+    send.lands = true;
+    auto recv = recv_request(0, into.data(), n);
+    at(1).recv(recv);
+    at(0).send(send);
+    finish(0, send, 1, recv);
+    EXPECT_TRUE(holds(recv, n, n)) << n;
+    const bool in_pieces = n > kPiece && !at(0).shares(data.data(), n);
+    EXPECT_EQ(recv.data == into.data(), in_pieces) << n;
+    at(1).release(recv);
+  }
+}
+
 TEST_P(MailboxTest, AMessageOfAnotherSizeIsReportedAndTheNextOneArrives) {
   connect(2);
   for (const size_t n : kSizes) {
