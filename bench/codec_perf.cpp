@@ -11,7 +11,7 @@
 //             what memcpy (two bytes per byte copied) reach
 #include <fmt/format.h>
 
-#include <time.h>
+#include <ctime>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,10 +1,10 @@
 // Ranks as real processes, for tests that kill one.
 #pragma once
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <exception>
 #include <functional>
