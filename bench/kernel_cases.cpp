@@ -75,7 +75,7 @@ KernelCases::KernelCases(size_t n)
                     .run =
                         [this] {
                           const void* const srcs[] = {out_.bytes(), in_.bytes()};
-                          reduce(Dtype::kFloat32, Op::kSum, out_.bytes(), srcs, n_);
+                          reduce(Dtype::kFloat32, Op::kSum, out_.bytes(), {srcs, n_});
                         },
                     .outputs = {bytes_of(out_, n_bytes_)}});
 }
@@ -156,7 +156,10 @@ void KernelCases::add_reduce(Dtype dtype, int n_srcs) {
                     .n_srcs = n_srcs,
                     .n_bytes_moved = static_cast<double>(n_bytes) * (n_srcs + 1),
                     .reset = [] {},
-                    .run = [this, dtype, srcs] { reduce(dtype, Op::kSum, out_.bytes(), srcs, n_); },
+                    .run =
+                        [this, dtype, srcs] {
+                          reduce(dtype, Op::kSum, out_.bytes(), {srcs, n_});
+                        },
                     .outputs = {bytes_of(out_, n_bytes)}});
 }
 

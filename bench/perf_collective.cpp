@@ -118,13 +118,14 @@ void append_broadcast(const PerfCall& c, std::vector<Operation>& to) {
   to.push_back(ops::broadcast(c.send, c.recv, c.root, c.options));
 }
 void append_reduce(const PerfCall& c, std::vector<Operation>& to) {
-  to.push_back(ops::reduce(c.send, c.recv, c.op, c.root, c.options));
+  to.push_back(ops::with(ops::reduce(c.send, c.recv, c.op, c.root), c.options));
 }
 void append_all_to_all(const PerfCall& c, std::vector<Operation>& to) {
   to.push_back(ops::all_to_all(c.send, c.recv, c.options));
 }
 void append_all_to_all_v(const PerfCall& c, std::vector<Operation>& to) {
-  to.push_back(ops::all_to_all_v(c.send, {.counts = c.counts}, c.recv, {.counts = c.counts}, c.options));
+  to.push_back(
+      ops::with(ops::all_to_all_v(c.send, {.counts = c.counts}, c.recv, {.counts = c.counts}), c.options));
 }
 void append_gather(const PerfCall& c, std::vector<Operation>& to) {
   to.push_back(ops::gather(c.send, c.recv, c.root, c.options));

@@ -95,11 +95,8 @@ PerfRank::Placement PerfRank::placement(const RowRequest& request, bool in_place
 }
 
 PerfCall PerfRank::call_on(const RowRequest& request, const Placement& at) {
-  PerfCall call = {.send = at.send,
-                   .recv = at.recv,
-                   .op = request.op,
-                   .root = request.root,
-                   .options = setup_.call};
+  PerfCall call = {
+      .send = at.send, .recv = at.recv, .op = request.op, .root = request.root, .options = setup_.call};
   call.options.factor = premul_factor(comm_->rank());
   if (setup_.collective->counts != nullptr) {
     counts_ = setup_.collective->counts(shape_of(request));

@@ -52,7 +52,8 @@ constexpr T divided(T x, int n) {
 template <class T>
 constexpr T scaled(T x, double factor) {
   if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(static_cast<int64_t>(factor)));
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) *
+                          static_cast<uint64_t>(static_cast<int64_t>(factor)));
   else
     return narrow<T>(widen(x) * static_cast<Accumulator<T>>(factor));
 }
@@ -62,11 +63,14 @@ constexpr T scaled(T x, double factor) {
 template <Op op, class T>
 constexpr T apply(T a, T b) {
   if constexpr (op == Op::kMin || op == Op::kMax) {
-    if (a != a) return a;
+    if constexpr (!std::is_integral_v<T>) {
+      if (a != a) return a;  // NOLINT(misc-redundant-expression): NaN alone differs from itself
+    }
     return (op == Op::kMin ? a < b : a > b) ? a : b;
   } else if constexpr (std::is_integral_v<T>) {
-    const auto x = static_cast<uint64_t>(a);  // unsigned: overflow wraps instead of being undefined
-    const auto y = static_cast<uint64_t>(b);
+    using Unsigned = std::make_unsigned_t<T>;  // overflow wraps instead of being undefined
+    const uint64_t x = static_cast<Unsigned>(a);
+    const uint64_t y = static_cast<Unsigned>(b);
     return static_cast<T>(op == Op::kProd ? x * y : x + y);
   } else {
     return op == Op::kProd ? a * b : a + b;

@@ -15,6 +15,13 @@ struct ReduceOptions {
   bool stream = false;
 };
 
+/// n elements each, read in this order.
+struct Sources {
+  std::span<const void* const> srcs;
+  size_t n = 0;
+  ReduceOptions options = {};
+};
+
 /// dst[i] = ((srcs[0][i] op srcs[1][i]) op srcs[2][i]) ..., strictly in the order given.
 ///
 /// srcs:      at least 1 buffer (1 copies) of n elements each; dst may be any of them, but not overlap one
@@ -25,8 +32,7 @@ struct ReduceOptions {
 ///            see average() and scale().
 /// Bytes:     (srcs.size() + 1) * n * size_of(dtype) whatever the number of sources; nothing is read twice.
 /// Same bytes on every instruction set.
-void reduce(Dtype dtype, Op op, void* dst, std::span<const void* const> srcs, size_t n,
-            ReduceOptions options = {});
+void reduce(Dtype dtype, Op op, void* dst, const Sources& sources);
 
 struct ReduceArgs {
   Dtype dtype = Dtype::kFloat32;

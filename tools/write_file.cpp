@@ -1,7 +1,6 @@
 #include "tools/write_file.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 
 namespace tern::tools {
@@ -10,7 +9,7 @@ Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  if (!file) return error(Code::kIo, "cannot write {}: {}", path, std::strerror(errno));
+  if (!file) return error(Code::kIo, "cannot write {}: {}", path, system_text(errno));
   return {};
 }
 

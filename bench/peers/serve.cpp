@@ -67,19 +67,15 @@ std::string answer(PeerLibrary& library, const std::string& line) {
 
 }  // namespace
 
-PlainBuffers::~PlainBuffers() {
-  for (void* memory : memory_) std::free(memory);
-}
-
 Result<std::span<float>> PlainBuffers::get(int slot, size_t n) {
   const size_t n_bytes = (n * sizeof(float) + 63) / 64 * 64 + 64;
   if (n_bytes_[slot] < n_bytes) {
-    std::free(memory_[slot]);
-    memory_[slot] = std::aligned_alloc(64, n_bytes);
+    memory_[slot].reset();
+    memory_[slot].reset(static_cast<float*>(std::aligned_alloc(64, n_bytes)));
     n_bytes_[slot] = memory_[slot] == nullptr ? 0 : n_bytes;
   }
   if (memory_[slot] == nullptr) return error(Code::kOutOfMemory, "no memory for {} bytes", n_bytes);
-  return std::span<float>(static_cast<float*>(memory_[slot]), n);
+  return std::span<float>(memory_[slot].get(), n);
 }
 
 Status serve(PeerLibrary& library, const std::string& socket_path) {

@@ -7,6 +7,8 @@
 // the library does not have it, or "error REASON"; "quit" ends it.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -33,14 +35,15 @@ class PeerLibrary {
 /// Plain memory for two slots: PeerLibrary::buffer of libraries without an allocator.
 class PlainBuffers {
  public:
-  PlainBuffers() = default;
-  PlainBuffers(const PlainBuffers&) = delete;
-  PlainBuffers& operator=(const PlainBuffers&) = delete;
-  ~PlainBuffers();
   Result<std::span<float>> get(int slot, size_t n);
 
  private:
-  void* memory_[2] = {};
+  struct Free {
+    void operator()(float* memory) const {
+      std::free(memory);
+    }  // NOLINT(cppcoreguidelines-no-malloc): its owner
+  };
+  std::unique_ptr<float, Free> memory_[2];
   size_t n_bytes_[2] = {};
 };
 

@@ -168,9 +168,13 @@ void reduce_to_many(const ReduceArgs& args) {
   HWY_DYNAMIC_DISPATCH(reduce_vectors)(args);
 }
 
-void reduce(Dtype dtype, Op op, void* dst, std::span<const void* const> srcs, size_t n,
-            ReduceOptions options) {
-  reduce_to_many({.dtype = dtype, .op = op, .dsts = {&dst, 1}, .srcs = srcs, .n = n, .options = options});
+void reduce(Dtype dtype, Op op, void* dst, const Sources& sources) {
+  reduce_to_many({.dtype = dtype,
+                  .op = op,
+                  .dsts = {&dst, 1},
+                  .srcs = sources.srcs,
+                  .n = sources.n,
+                  .options = sources.options});
 }
 
 }  // namespace tern

@@ -37,7 +37,7 @@ constexpr size_t kLanes = hn::MaxLanes(F());
 /// Lists have room behind the last entry for a whole vector, or for eight places of which some are no hits.
 constexpr size_t kSpare = std::max<size_t>(kLanes, 8);
 using IntList = std::array<int32_t, kTopkBlock + kSpare>;
-/// One block on its way.
+/// One block on its way. Lists begin at cache lines. NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct Work {
   const float* in;
   float* residual;    // null: none; else it holds v from store_sum() on

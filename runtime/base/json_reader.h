@@ -67,7 +67,7 @@ class JsonReader {
   }
   /// One of two words; absent: the first.
   std::string choice(std::string_view key, const char* first, const char* second) {
-    const std::string word = text(key, first);
+    std::string word = text(key, first);
     if (word != first && word != second) refuse(key, Json(word), fmt::format("{} or {}", first, second));
     return word;
   }

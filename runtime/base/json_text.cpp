@@ -1,7 +1,6 @@
 #include "runtime/base/json_text.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -84,7 +83,7 @@ Result<std::string> read_text_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (size > 0) text << file.rdbuf();
-  if (failed || !file) return error(Code::kIo, "cannot read {}: {}", path, std::strerror(errno));
+  if (failed || !file) return error(Code::kIo, "cannot read {}: {}", path, system_text(errno));
   return text.str();
 }
 

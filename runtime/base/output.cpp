@@ -1,7 +1,6 @@
 #include "runtime/base/output.h"
 
 #include <cerrno>
-#include <cstring>
 #include <exception>
 
 namespace tern {
@@ -10,7 +9,7 @@ Status flush_output(std::FILE* file) {
   const int flushed = std::fflush(file);
   if (flushed == 0 && std::ferror(file) == 0) return {};
   return error(Code::kIo, "the output could not be written{}{}", flushed != 0 ? ": " : "",
-               flushed != 0 ? std::strerror(errno) : "");
+               flushed != 0 ? system_text(errno) : std::string());
 }
 
 int guarded_main(std::string_view program, const std::function<int()>& body) {

@@ -1,5 +1,7 @@
 #include "runtime/base/status.h"
 
+#include <system_error>
+
 #include <array>
 
 namespace tern {
@@ -19,6 +21,10 @@ std::string Error::to_string() const {
 
 void check_failed(const char* expression, const char* file, int line) {
   throw CheckFailure(fmt::format("{}:{}: broken invariant: {}", file, line, expression));
+}
+
+std::string system_text(int code) {
+  return std::generic_category().message(code);
 }
 
 }  // namespace tern

@@ -90,6 +90,9 @@ class [[nodiscard]] Result {
   std::variant<T, Error> v_;
 };
 
+/// What the system says of an errno value. Unlike strerror(), from any thread.
+std::string system_text(int code);
+
 /// Thrown for bugs only (a broken invariant), never for input.
 class CheckFailure : public std::logic_error {
   using std::logic_error::logic_error;

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -51,27 +50,27 @@ bool wait_for(int fd, short events, Deadline deadline) {
 
 Result<Fd> listen_at(const addrinfo& where) {
   Fd fd(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return error(Code::kIo, "{}", std::strerror(errno));
+  if (!fd) return error(Code::kIo, "{}", system_text(errno));
   const int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (bind(fd.get(), where.ai_addr, where.ai_addrlen) != 0) {
-    return error(errno == EADDRNOTAVAIL ? Code::kNotFound : Code::kIo, "{}", std::strerror(errno));
+    return error(errno == EADDRNOTAVAIL ? Code::kNotFound : Code::kIo, "{}", system_text(errno));
   }
-  if (listen(fd.get(), SOMAXCONN) != 0) return error(Code::kIo, "{}", std::strerror(errno));
+  if (listen(fd.get(), SOMAXCONN) != 0) return error(Code::kIo, "{}", system_text(errno));
   return fd;
 }
 
 Result<Fd> connect_at(const addrinfo& where, Deadline deadline) {
   Fd fd(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return error(Code::kIo, "{}", std::strerror(errno));
+  if (!fd) return error(Code::kIo, "{}", system_text(errno));
   if (::connect(fd.get(), where.ai_addr, where.ai_addrlen) != 0 && errno != EINPROGRESS) {
-    return error(Code::kIo, "{}", std::strerror(errno));
+    return error(Code::kIo, "{}", system_text(errno));
   }
   if (!wait_for(fd.get(), POLLOUT, deadline)) return error(Code::kTimeout, "no answer");
   int reason = 0;
   socklen_t n_reason = sizeof reason;
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &reason, &n_reason);
-  if (reason != 0) return error(Code::kIo, "{}", std::strerror(reason));
+  if (reason != 0) return error(Code::kIo, "{}", system_text(reason));
   tune_connection(fd.get());
   return fd;
 }
@@ -170,7 +169,7 @@ Status send_all(int fd, std::string_view bytes, Deadline deadline) {
         return error(Code::kTimeout, "{} bytes could not be sent", bytes.size());
     } else if (errno != EINTR) {
       return error(errno == EPIPE || errno == ECONNRESET ? Code::kPeerLost : Code::kIo, "{}",
-                   std::strerror(errno));
+                   system_text(errno));
     }
   }
   return {};
@@ -187,7 +186,7 @@ Status receive_all(int fd, char* bytes, size_t n_bytes, Deadline deadline) {
     } else if (errno == EAGAIN) {
       if (!wait_for(fd, POLLIN, deadline)) return error(Code::kTimeout, "{} bytes did not come", n_bytes);
     } else if (errno != EINTR) {
-      return error(errno == ECONNRESET ? Code::kPeerLost : Code::kIo, "{}", std::strerror(errno));
+      return error(errno == ECONNRESET ? Code::kPeerLost : Code::kIo, "{}", system_text(errno));
     }
   }
   return {};

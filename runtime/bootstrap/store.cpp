@@ -54,18 +54,18 @@ Result<std::vector<std::string>> unpack(std::string_view bytes, size_t n_values)
 }  // namespace
 
 // The first member collects and publishes: 2p requests to the store in all instead of p * p.
-Result<std::vector<std::string>> exchange_among(Store& store, std::string_view key, int rank,
-                                                std::span<const int> members, std::string_view value,
-                                                Deadline deadline) {
+Result<std::vector<std::string>> exchange_among(Store& store, int rank, std::span<const int> members,
+                                                const Exchange& part) {
+  const auto& [key, value, deadline] = part;
   const auto start = Clock::now();
   TERN_TRY(store.set(part_key(key, rank), value));
   if (rank == members.front()) {
     std::string all;
     for (const int member : members) {
-      const auto part = store.get(part_key(key, member), deadline);
-      if (!part && part.error().code == Code::kTimeout) return name_missing(store, key, members, start);
-      TERN_TRY(part.status());
-      append_text(all, *part);
+      const auto theirs = store.get(part_key(key, member), deadline);
+      if (!theirs && theirs.error().code == Code::kTimeout) return name_missing(store, key, members, start);
+      TERN_TRY(theirs.status());
+      append_text(all, *theirs);
     }
     TERN_TRY(store.set(whole_key(key), all));
     return unpack(all, members.size());
@@ -76,11 +76,10 @@ Result<std::vector<std::string>> exchange_among(Store& store, std::string_view k
   return unpack(*all, members.size());
 }
 
-Result<std::vector<std::string>> exchange(Store& store, std::string_view key, int rank, int n_ranks,
-                                          std::string_view value, Deadline deadline) {
+Result<std::vector<std::string>> exchange(Store& store, int rank, int n_ranks, const Exchange& part) {
   std::vector<int> members(static_cast<size_t>(n_ranks));
   std::iota(members.begin(), members.end(), 0);
-  return exchange_among(store, key, rank, members, value, deadline);
+  return exchange_among(store, rank, members, part);
 }
 
 }  // namespace tern

@@ -68,14 +68,19 @@ class Store {
 /// secret, empty while there are none and once all ranks have joined. Other stores do not know it.
 inline constexpr std::string_view kUnprovenKey = "store/unproven";
 
-/// Every rank's value under `key`, in rank order.
+/// One rank's part of an exchange.
+struct Exchange {
+  std::string_view key;  ///< equal on all ranks; used once
+  std::string_view value;
+  Deadline deadline;
+};
+
+/// Every rank's value under the key, in rank order.
 /// Errors: kTimeout naming the ranks that did not come; kPeerLost.
-Result<std::vector<std::string>> exchange(Store& store, std::string_view key, int rank, int n_ranks,
-                                          std::string_view value, Deadline deadline);
+Result<std::vector<std::string>> exchange(Store& store, int rank, int n_ranks, const Exchange& part);
 
 /// The same among some ranks of the world: `members` in ascending order, `rank` one of them.
-Result<std::vector<std::string>> exchange_among(Store& store, std::string_view key, int rank,
-                                                std::span<const int> members, std::string_view value,
-                                                Deadline deadline);
+Result<std::vector<std::string>> exchange_among(Store& store, int rank, std::span<const int> members,
+                                                const Exchange& part);
 
 }  // namespace tern

@@ -48,7 +48,7 @@ Result<World> world_of_one(const Config& config) {
 
 // From the first contact on: who is where.
 Status meet(World& world, Deadline deadline) {
-  auto host_ids = exchange(*world.store, "world/host", world.rank, world.size, world.host_id, deadline);
+  auto host_ids = exchange(*world.store, world.rank, world.size, {"world/host", world.host_id, deadline});
   if (!host_ids) {
     world.store->fail(host_ids.error());  // so that the others hear it from the rank that knows first
     return host_ids.error();
@@ -167,7 +167,7 @@ Result<World> World::from_environment(const Config& config) {
     case Rendezvous::kMpi:
       return from_mpi(config);
     case Rendezvous::kTcp:
-      return from_tcp(launch.rank, launch.size, launch.address, launch.port, config);
+      return from_tcp({launch.rank, launch.size, launch.address, launch.port}, config);
     case Rendezvous::kAlone:
       break;
   }
@@ -192,8 +192,8 @@ Result<World> World::from_mpi(const Config& config) {
   return arrive(std::move(arrival), config);
 }
 
-Result<World> World::from_tcp(int rank, int size, const std::string& address, int port,
-                              const Config& config) {
+Result<World> World::from_tcp(const TcpPlace& place, const Config& config) {
+  const auto& [rank, size, address, port] = place;
   if (size < 1 || rank < 0 || rank >= size) {
     return error(Code::kInvalidArgument, "rank {} of {} is not a place in a world", rank, size);
   }

@@ -12,6 +12,14 @@
 
 namespace tern {
 
+/// A rank's place in a world that meets over TCP.
+struct TcpPlace {
+  int rank = 0;
+  int size = 1;
+  std::string address;  ///< of rank 0: a name or a number
+  int port = 0;
+};
+
 /// This process's place among the ranks. Cheap to copy: copies share the store and the heap, which live as
 /// long as the last copy (shared ownership because communicators outlive the World value they were made
 /// from).
@@ -39,11 +47,10 @@ struct World {
   /// unless the program had initialised it itself. Errors: those of from_tcp(); kUnsupported when built
   /// without MPI.
   static Result<World> from_mpi(const Config& config);
-  /// TCP rendezvous at `address`:`port`, where rank 0 listens. Ranks prove to each other that they know
-  /// config.secret. Errors: kInvalidArgument (rank, size, port or address; another secret; a rank that is
-  /// there already), kIo (rank 0 cannot listen), kTimeout naming the ranks that did not come.
-  static Result<World> from_tcp(int rank, int size, const std::string& address, int port,
-                                const Config& config);
+  /// TCP rendezvous at place.address:place.port, where rank 0 listens. Ranks prove to each other that they
+  /// know config.secret. Errors: kInvalidArgument (rank, size, port or address; another secret; a rank that
+  /// is there already), kIo (rank 0 cannot listen), kTimeout naming the ranks that did not come.
+  static Result<World> from_tcp(const TcpPlace& place, const Config& config);
   /// `size` ranks as threads of this process; one World each.
   static Result<std::vector<World>> in_process_world(int size, const Config& config);
 

@@ -43,7 +43,7 @@ void decode_accumulate(const CodecSpec&, const std::byte* wire, std::span<float>
     const size_t n = std::min(piece.size(), out.size() - i);
     std::memcpy(piece.data(), plane + i * sizeof(float), n * sizeof(float));
     const void* srcs[] = {out.data() + i, piece.data()};
-    reduce(Dtype::kFloat32, Op::kSum, out.data() + i, srcs, n);
+    reduce(Dtype::kFloat32, Op::kSum, out.data() + i, {srcs, n});
   }
 }
 

@@ -62,8 +62,8 @@ void write_header(const EncodeArgs& args, const EncodeStats& stats) {
   std::memcpy(args.wire + offsetof(WireHeader, crc32c), &header.crc32c, sizeof(header.crc32c));
 }
 
-Status check_header(const std::byte* wire, size_t n_wire_bytes, const CodecSpec& expected, const WireTag& tag,
-                    size_t n, int sender) {
+Status check_header(const Received& message, const CodecSpec& expected, const WireTag& tag, size_t n) {
+  const auto& [wire, n_wire_bytes, sender] = message;
   if (n_wire_bytes < sizeof(WireHeader)) {
     return error_at(sender, Code::kCorrupt, "rank {} sent {} bytes where a message has a header of {}",
                     sender, n_wire_bytes, sizeof(WireHeader));

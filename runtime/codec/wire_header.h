@@ -47,15 +47,21 @@ struct WireHeader {
 static_assert(sizeof(WireHeader) == 32 && offsetof(WireHeader, tag) == 8 &&
               offsetof(WireHeader, crc32c) == 28);
 
-/// Whether the message `wire` of n_wire_bytes from rank `sender` is what the receiver expects: `n` fp32
+/// An encoded message as it arrived.
+struct Received {
+  const std::byte* wire = nullptr;
+  size_t n_wire_bytes = 0;
+  int sender = -1;
+};
+
+/// Whether a message is what the receiver expects: `n` fp32
 /// elements encoded with `expected`, about `tag`. Nothing behind the header is read unless the sender asked
 /// for a checksum.
 ///
-/// Errors, all naming `sender`: kCorrupt (too short, another magic or version, a checksum that does not hold:
-/// damaged
+/// Errors, all naming the sender: kCorrupt (too short, another magic or version, a checksum that does not
+/// hold: damaged
 ///         or not Tern's); kMismatch (another codec, option, dtype, count, tag or length, with both values).
-Status check_header(const std::byte* wire, size_t n_wire_bytes, const CodecSpec& expected, const WireTag& tag,
-                    size_t n, int sender);
+Status check_header(const Received& message, const CodecSpec& expected, const WireTag& tag, size_t n);
 
 /// The header of a message as it lies there; check_header() first.
 WireHeader read_header(const std::byte* wire);

@@ -34,7 +34,7 @@ Result<double> least_seconds_of(int n_turns, Turn turn) {
 /// Seconds per byte of one sum of `srcs`, n bytes each.
 double seconds_per_byte(void* sum, std::span<const void* const> srcs, size_t n, int n_turns) {
   const Result<double> seconds = least_seconds_of(n_turns, [&]() -> Status {
-    reduce(Dtype::kFloat32, Op::kSum, sum, srcs, n / sizeof(float));
+    reduce(Dtype::kFloat32, Op::kSum, sum, {srcs, n / sizeof(float)});
     return {};
   });
   return *seconds / static_cast<double>(n);

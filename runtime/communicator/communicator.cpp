@@ -60,7 +60,7 @@ const World& Communicator::world() const {
 std::string_view Communicator::transport() const {
   return impl_->engine->transport_name();
 }
-Result<Allocation> Communicator::allocate(size_t n_bytes) {
+Result<Allocation> Communicator::allocate(size_t n_bytes) const {
   return tern::allocate(world(), n_bytes);
 }
 const CallReport& Communicator::last_report() const {
@@ -99,8 +99,8 @@ Status Communicator::broadcast(View data, int root, const CallOptions& options) 
 Status Communicator::broadcast(ConstView in, View out, int root, const CallOptions& options) {
   return run(ops::broadcast(in, out, root, options));
 }
-Status Communicator::reduce(ConstView in, View out, Op op, int root, const CallOptions& options) {
-  return run(ops::reduce(in, out, op, root, options));
+Status Communicator::reduce(ConstView in, View out, Op op, int root) {
+  return run(ops::reduce(in, out, op, root));
 }
 Status Communicator::all_to_all(ConstView in, View out, const CallOptions& options) {
   return run(ops::all_to_all(in, out, options));
@@ -124,25 +124,20 @@ Status Communicator::recv(View data, int from, const CallOptions& options) {
   return run(ops::recv(data, from, options));
 }
 
-Status Communicator::all_gather_v(ConstView in, View out, std::span<const size_t> counts,
-                                  const CallOptions& options) {
-  return run(ops::uneven(ops::all_gather(in, out, options), counts));
+Status Communicator::all_gather_v(ConstView in, View out, std::span<const size_t> counts) {
+  return run(ops::uneven(ops::all_gather(in, out), counts));
 }
-Status Communicator::reduce_scatter_v(ConstView in, View out, std::span<const size_t> counts, Op op,
-                                      const CallOptions& options) {
-  return run(ops::uneven(ops::reduce_scatter(in, out, op, options), counts));
+Status Communicator::reduce_scatter_v(ConstView in, View out, std::span<const size_t> counts, Op op) {
+  return run(ops::uneven(ops::reduce_scatter(in, out, op), counts));
 }
-Status Communicator::gather_v(ConstView in, View out, std::span<const size_t> counts, int root,
-                              const CallOptions& options) {
-  return run(ops::uneven(ops::gather(in, out, root, options), counts));
+Status Communicator::gather_v(ConstView in, View out, std::span<const size_t> counts, int root) {
+  return run(ops::uneven(ops::gather(in, out, root), counts));
 }
-Status Communicator::scatter_v(ConstView in, View out, std::span<const size_t> counts, int root,
-                               const CallOptions& options) {
-  return run(ops::uneven(ops::scatter(in, out, root, options), counts));
+Status Communicator::scatter_v(ConstView in, View out, std::span<const size_t> counts, int root) {
+  return run(ops::uneven(ops::scatter(in, out, root), counts));
 }
-Status Communicator::all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from,
-                                  const CallOptions& options) {
-  return run(ops::all_to_all_v(in, to, out, from, options));
+Status Communicator::all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from) {
+  return run(ops::all_to_all_v(in, to, out, from));
 }
 
 Result<Work> Communicator::all_reduce_async(ConstView in, View out, Op op, const CallOptions& options) {

@@ -43,7 +43,7 @@ class Communicator {
   std::string_view transport() const;
 
   /// Memory that collectives use without a copy (tern::allocate on this communicator's world).
-  Result<Allocation> allocate(size_t n_bytes);
+  Result<Allocation> allocate(size_t n_bytes) const;
 
   /// out[i] = op over ranks of in[i]. in, out: n elements, n equal on all ranks; in place when in.data ==
   /// out.data. Cost: chosen plan; two-shot and ring move 2(p-1)/p n elements per rank.
@@ -58,7 +58,7 @@ class Communicator {
   /// The same with a source of its own: in is read on `root` only, out is written everywhere.
   Status broadcast(ConstView in, View out, int root, const CallOptions& options = {});
   /// As all_reduce, but only `root` receives; elsewhere out is not looked at.
-  Status reduce(ConstView in, View out, Op op, int root, const CallOptions& options = {});
+  Status reduce(ConstView in, View out, Op op, int root);
   /// in, out: p blocks of n / p elements: block j goes to rank j, block i comes from rank i. In place when
   /// in.data == out.data (at the price of a copy).
   Status all_to_all(ConstView in, View out, const CallOptions& options = {});
@@ -80,20 +80,15 @@ class Communicator {
 
   /// counts: one per rank, the same on all ranks; rank r's part holds counts[r] elements, parts lie one after
   /// the other. Otherwise as the collectives of the same names.
-  Status all_gather_v(ConstView in, View out, std::span<const size_t> counts,
-                      const CallOptions& options = {});
-  Status reduce_scatter_v(ConstView in, View out, std::span<const size_t> counts, Op op,
-                          const CallOptions& options = {});
-  Status gather_v(ConstView in, View out, std::span<const size_t> counts, int root,
-                  const CallOptions& options = {});
-  Status scatter_v(ConstView in, View out, std::span<const size_t> counts, int root,
-                   const CallOptions& options = {});
+  Status all_gather_v(ConstView in, View out, std::span<const size_t> counts);
+  Status reduce_scatter_v(ConstView in, View out, std::span<const size_t> counts, Op op);
+  Status gather_v(ConstView in, View out, std::span<const size_t> counts, int root);
+  Status scatter_v(ConstView in, View out, std::span<const size_t> counts, int root);
   /// to: what of `in` goes to each rank; from: what of `out` comes from each rank. What rank i sends to j
   /// must be what j expects of i. In place when in.data == out.data and all parts are equal.
-  Status all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from,
-                      const CallOptions& options = {});
+  Status all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from);
 
-  /// Any operation, blocking.
+  /// Any operation, blocking; with options: run(ops::with(ops::reduce(...), options)).
   Status run(const Operation& operation);
   /// Several as one: collectives in the order given (the same on all ranks; small all_reduces are fused where
   /// that is predicted to be faster), then all messages at once, whose order does not matter except between
@@ -108,7 +103,7 @@ class Communicator {
   Result<Work> all_gather_async(ConstView in, View out, const CallOptions& options = {});
   Result<Work> broadcast_async(View data, int root, const CallOptions& options = {});
 
-  /// Of the last blocking call of this thread's communicator that ended well.
+  /// Of the last blocking call; empty after one that failed.
   const CallReport& last_report() const;
 
   /// Ends every call of all ranks with kAborted. Any thread.

@@ -12,9 +12,9 @@ Result<std::vector<int>> cores_of_hosts(const World& world, std::span<const int>
                                         std::string_view key) {
   std::vector<int> ascending(members.begin(), members.end());
   std::sort(ascending.begin(), ascending.end());
-  TERN_ASSIGN(const auto texts,
-              exchange_among(*world.store, fmt::format("{}/cores", key), world.rank, ascending,
-                             to_text(find_cores()), Deadline::after(world.config.bootstrap_timeout)));
+  TERN_ASSIGN(const auto texts, exchange_among(*world.store, world.rank, ascending,
+                                               {fmt::format("{}/cores", key), to_text(find_cores()),
+                                                Deadline::after(world.config.bootstrap_timeout)}));
   std::map<std::string_view, std::vector<std::string>> of_host;
   for (size_t i = 0; i < ascending.size(); ++i)
     of_host[world.host_ids[static_cast<size_t>(ascending[i])]].push_back(texts[i]);

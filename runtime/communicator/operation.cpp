@@ -246,8 +246,8 @@ Operation all_gather(ConstView in, View out, const CallOptions& options) {
 Operation broadcast(ConstView in, View out, int root, const CallOptions& options) {
   return with_root(make(Collective::kBroadcast, in, out, options), root);
 }
-Operation reduce(ConstView in, View out, Op op, int root, const CallOptions& options) {
-  return with_root(with_op(make(Collective::kReduce, in, out, options), op), root);
+Operation reduce(ConstView in, View out, Op op, int root) {
+  return with_root(with_op(make(Collective::kReduce, in, out, {}), op), root);
 }
 Operation all_to_all(ConstView in, View out, const CallOptions& options) {
   return make(Collective::kAllToAll, in, out, options);
@@ -278,12 +278,16 @@ Operation uneven(Operation operation, std::span<const size_t> counts) {
   operation.in_parts.counts = counts;
   return operation;
 }
-Operation all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from,
-                       const CallOptions& options) {
-  Operation o = make(Collective::kAllToAll, in, out, options);
+Operation all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from) {
+  Operation o = make(Collective::kAllToAll, in, out, {});
   o.in_parts = to;
   o.out_parts = from;
   return o;
+}
+
+Operation with(Operation operation, const CallOptions& options) {
+  operation.options = options;
+  return operation;
 }
 
 }  // namespace ops

@@ -60,7 +60,7 @@ Operation all_reduce(ConstView in, View out, Op op, const CallOptions& options =
 Operation reduce_scatter(ConstView in, View out, Op op, const CallOptions& options = {});
 Operation all_gather(ConstView in, View out, const CallOptions& options = {});
 Operation broadcast(ConstView in, View out, int root, const CallOptions& options = {});
-Operation reduce(ConstView in, View out, Op op, int root, const CallOptions& options = {});
+Operation reduce(ConstView in, View out, Op op, int root);
 Operation all_to_all(ConstView in, View out, const CallOptions& options = {});
 Operation gather(ConstView in, View out, int root, const CallOptions& options = {});
 Operation scatter(ConstView in, View out, int root, const CallOptions& options = {});
@@ -70,8 +70,9 @@ Operation send(ConstView data, int to, const CallOptions& options = {});
 Operation recv(View data, int from, const CallOptions& options = {});
 /// The same with uneven counts.
 Operation uneven(Operation operation, std::span<const size_t> counts);
-Operation all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from,
-                       const CallOptions& options = {});
+Operation all_to_all_v(ConstView in, const Parts& to, View out, const Parts& from);
+/// The same with other options.
+Operation with(Operation operation, const CallOptions& options);
 }  // namespace ops
 
 }  // namespace tern

@@ -154,8 +154,10 @@ Status Runner::check_messages(std::span<const Operation> operations) const {
 }
 
 Status Runner::run(std::span<const Operation> operations, CallReport& report) {
+  report.clear();
+  // One call checks itself before it sends anything.
+  if (operations.size() == 1 && !is_message(operations[0])) return run_one(operations[0], report);
   TERN_TRY(check(operations));
-  report = {};
   bool has_messages = false;
   for (size_t i = 0; i < operations.size();) {
     if (is_message(operations[i])) {
@@ -236,6 +238,7 @@ Result<std::byte*> Runner::workspace(size_t n_bytes) {
 // all, else in memory of the runner, as large as the input.
 Status Runner::run_one(const Operation& o, CallReport& report) {
   if (o.op != Op::kPremulSum || !reduces(o.collective)) return run_call(o, o.in, report);
+  TERN_TRY(tern::check(o, members_.self, members_.size()).status());
   std::byte* scaled = static_cast<std::byte*>(o.out.data);
   if (o.collective != Collective::kAllReduce) {
     TERN_ASSIGN(scaled, workspace(o.in.n_bytes()));

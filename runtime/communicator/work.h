@@ -11,7 +11,7 @@
 
 namespace tern {
 
-/// What one call did; every number is of this rank.
+/// What one call did, or a group: then the numbers are sums, the rest of its last call. All of this rank.
 struct CallReport {
   std::string algorithm;
   CodecSpec codec;
@@ -22,6 +22,13 @@ struct CallReport {
   double queued_seconds = 0;     ///< between the call and the start of its execution (asynchronous calls)
   bool non_finite = false;       ///< an encoded block of this rank held a NaN or an infinity
   uint32_t n_saturated = 0;      ///< elements that hit the codec's range
+
+  /// Back to the beginning, keeping the text's memory.
+  void clear() {
+    std::string text = std::move(algorithm);
+    *this = {};
+    algorithm = std::move(text);
+  }
 };
 
 struct WorkState;

@@ -230,7 +230,7 @@ class Executor::Run {
     if (operands.size() == 1) {
       if (memory_.sources[0] != dst) copy(dst, memory_.sources[0], r.size() * elt_);
     } else {
-      reduce(signature_.dtype, signature_.op, dst, memory_.sources, r.size());
+      reduce(signature_.dtype, signature_.op, dst, {memory_.sources, r.size()});
     }
     for (const Operand& operand : operands) {
       if (operand.recv_idx >= 0) transport_.release(memory_.recv(recv_base + operand.recv_idx));
@@ -292,7 +292,7 @@ class Executor::Run {
       WireTag tag = call_.tag;
       tag.element_offset = r.begin;
       const Status header =
-          check_header(bytes, request->n_bytes, signature_.codec, tag, r.size(), request->peer);
+          check_header({bytes, request->n_bytes, request->peer}, signature_.codec, tag, r.size());
       if (!header.ok()) return fail(header.error());
     }
     const std::span<float> out(reinterpret_cast<float*>(address(action.dst, r, segment)), r.size());

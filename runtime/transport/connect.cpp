@@ -76,9 +76,9 @@ Result<Domains> unpack_domains(std::string_view bytes, int rank) {
 
 Result<std::vector<Domains>> domains_of_all(const Group& group) {
   const World& world = group.world;
-  TERN_ASSIGN(const auto packed,
-              exchange_among(*world.store, fmt::format("{}/domains", group.key), world.rank, group.members,
-                             pack_domains(world), Deadline::after(world.config.bootstrap_timeout)));
+  TERN_ASSIGN(const auto packed, exchange_among(*world.store, world.rank, group.members,
+                                                {fmt::format("{}/domains", group.key), pack_domains(world),
+                                                 Deadline::after(world.config.bootstrap_timeout)}));
   std::vector<Domains> all;
   for (size_t i = 0; i < packed.size(); ++i) {
     TERN_ASSIGN(Domains domains, unpack_domains(packed[i], group.members[i]));

@@ -44,8 +44,9 @@ uint64_t derive(std::string_view session, std::string_view purpose) {
 
 Result<std::vector<std::string>> exchange_offers(const World& world, std::span<const int> members,
                                                  std::string_view key, const Offer& mine) {
-  return exchange_among(*world.store, fmt::format("{}/offer", key), world.rank, members, pack(mine),
-                        Deadline::after(world.config.bootstrap_timeout));
+  return exchange_among(
+      *world.store, world.rank, members,
+      {fmt::format("{}/offer", key), pack(mine), Deadline::after(world.config.bootstrap_timeout)});
 }
 
 }  // namespace

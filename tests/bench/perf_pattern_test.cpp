@@ -37,7 +37,7 @@ Bytes reduce_in_order(const Pattern::Key& key, const std::vector<Bytes>& ranks,
   for (size_t i = 1; i < order.size(); ++i) {
     const Bytes next = operand(order[i]);
     const void* operands[] = {result.data(), next.data()};
-    reduce(key.dtype, key.op, result.data(), operands, n);
+    reduce(key.dtype, key.op, result.data(), {operands, n});
   }
   if (key.op == Op::kAvg) average(key.dtype, result.data(), key.n_ranks, n);
   return result;

@@ -68,8 +68,8 @@ TEST_P(ReduceOnEveryTarget, MayWriteOverAnyOfItsSources) {
         std::vector<float> want(n);
         void* const want_dst = want.data();
         scalar::reduce_to_many({Dtype::kFloat32, Op::kSum, {&want_dst, 1}, srcs.pointers, n, {}});
-        reduce(Dtype::kFloat32, Op::kSum, srcs.buffers[over].data() + 1, srcs.pointers, n,
-               {.stream = stream});
+        reduce(Dtype::kFloat32, Op::kSum, srcs.buffers[over].data() + 1,
+               {srcs.pointers, n, {.stream = stream}});
         const std::vector<float> got(srcs.buffers[over].begin() + 1, srcs.buffers[over].end());
         expect_same(got, want, fmt::format("over source {} n={}", over, n));
       }
@@ -82,7 +82,7 @@ TEST_P(ReduceOnEveryTarget, WritesNothingOutsideItsDestination) {
     const std::vector<float> ones(n, 1.0F);
     std::vector<float> out(n + 2, 7.0F);
     const void* const srcs[] = {ones.data(), ones.data()};
-    reduce(Dtype::kFloat32, Op::kSum, out.data() + 1, srcs, n, {.stream = n % 2 == 0});
+    reduce(Dtype::kFloat32, Op::kSum, out.data() + 1, {srcs, n, {.stream = n % 2 == 0}});
     EXPECT_EQ(out.front(), 7.0F);
     EXPECT_EQ(out.back(), 7.0F);
     EXPECT_THAT(std::span(out).subspan(1, n), testing::Each(2.0F));
@@ -121,10 +121,10 @@ TEST(Reduce, AddsStrictlyInTheOrderOfTheSources) {
   const float big = 1e8F, one = 1.0F, minus_big = -1e8F;
   float out = 0;
   const void* const lost[] = {&one, &big, &minus_big};
-  reduce(Dtype::kFloat32, Op::kSum, &out, lost, 1);
+  reduce(Dtype::kFloat32, Op::kSum, &out, {lost, 1});
   EXPECT_EQ(out, 0.0F);
   const void* const kept[] = {&big, &minus_big, &one};
-  reduce(Dtype::kFloat32, Op::kSum, &out, kept, 1);
+  reduce(Dtype::kFloat32, Op::kSum, &out, {kept, 1});
   EXPECT_EQ(out, 1.0F);
 }
 
@@ -133,7 +133,7 @@ TEST(Reduce, RoundsSixteenBitFloatsOnceAfterAllSources) {
   const Bfloat16 sources[] = {to_bfloat16(256), to_bfloat16(1), to_bfloat16(1)};
   const void* const srcs[] = {&sources[0], &sources[1], &sources[2]};
   Bfloat16 out{};
-  reduce(Dtype::kBfloat16, Op::kSum, &out, srcs, 1);
+  reduce(Dtype::kBfloat16, Op::kSum, &out, {srcs, 1});
   EXPECT_EQ(to_float(out), 258.0F);
 }
 
@@ -141,7 +141,7 @@ TEST(Reduce, SaturatesEightBitFloatsAndKeepsTheirNans) {
   const auto sum = []<class T>(T a, T b) {
     const void* const srcs[] = {&a, &b};
     T out{};
-    reduce(dtype_of<T>(), Op::kSum, &out, srcs, 1);
+    reduce(dtype_of<T>(), Op::kSum, &out, {srcs, 1});
     return to_float(out);
   };
   EXPECT_EQ(sum(to_float8<Float8E4m3>(300), to_float8<Float8E4m3>(300)), 448.0F);
@@ -153,7 +153,7 @@ TEST(Reduce, WrapsIntegers) {
   const int32_t a = std::numeric_limits<int32_t>::max(), b = 1;
   const void* const srcs[] = {&a, &b};
   int32_t out = 0;
-  reduce(Dtype::kInt32, Op::kSum, &out, srcs, 1);
+  reduce(Dtype::kInt32, Op::kSum, &out, {srcs, 1});
   EXPECT_EQ(out, std::numeric_limits<int32_t>::min());
 }
 
@@ -164,7 +164,7 @@ TEST(Reduce, MinAndMaxOfANanAreNanWhereverItStands) {
       std::fill(buffers[nan_at].begin(), buffers[nan_at].end(), NAN);
       const void* const srcs[] = {buffers[0].data(), buffers[1].data(), buffers[2].data()};
       std::vector<float> out(100);
-      reduce(Dtype::kFloat32, op, out.data(), srcs, out.size());
+      reduce(Dtype::kFloat32, op, out.data(), {srcs, out.size()});
       EXPECT_THAT(out, testing::Each(testing::IsNan())) << name(op) << " NaN in source " << nan_at;
     }
   }

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 #include "trainer/checkpoint/checkpoint.h"
@@ -142,7 +141,7 @@ Status make_empty(const fs::path& directory) {
 
 Status rename_to(const fs::path& from, const fs::path& to) {
   if (std::rename(from.c_str(), to.c_str()) == 0) return {};
-  return error(Code::kIo, "cannot rename {} to {}: {}", from.string(), to.string(), std::strerror(errno));
+  return error(Code::kIo, "cannot rename {} to {}: {}", from.string(), to.string(), system_text(errno));
 }
 
 /// Rank 0's last part: the manifest, then the name that makes it a checkpoint.

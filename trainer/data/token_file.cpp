@@ -65,7 +65,7 @@ Status TokenFile::prepare(const std::string& text_path, const std::string& token
   const std::string partial = fmt::format("{}.{}.partial", token_path, ::getpid());
   Status written = write_tokens(*text, source, partial);
   if (written.ok() && std::rename(partial.c_str(), token_path.c_str()) != 0) {
-    written = error(Code::kIo, "cannot rename {} to {}: {}", partial, token_path, std::strerror(errno));
+    written = error(Code::kIo, "cannot rename {} to {}: {}", partial, token_path, system_text(errno));
   }
   if (!written.ok()) ::unlink(partial.c_str());
   return written;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
 namespace tern::trainer {
@@ -18,7 +17,7 @@ struct FreeHash {
 };
 
 Error io_error(std::string_view action, const std::string& path) {
-  return error(Code::kIo, "cannot {} {}: {}", action, path, std::strerror(errno));
+  return error(Code::kIo, "cannot {} {}: {}", action, path, system_text(errno));
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ Status OutputFile::write(std::span<const std::byte> bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       return error(Code::kIo, "cannot write {} beyond {} bytes: {}", path_, n_bytes_,
-                   n < 0 ? std::strerror(errno) : "nothing was written");
+                   n < 0 ? system_text(errno) : std::string("nothing was written"));
     }
     n_bytes_ += static_cast<uint64_t>(n);
     bytes = bytes.subspan(static_cast<size_t>(n));

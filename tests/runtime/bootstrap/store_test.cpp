@@ -144,7 +144,7 @@ TEST_P(EveryStore, ExchangesAmongAllRanksInRankOrder) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
-      const auto values = exchange(*stores[rank], "x", rank, kRanks, fmt::format("of {}", rank), patient());
+      const auto values = exchange(*stores[rank], rank, kRanks, {"x", fmt::format("of {}", rank), patient()});
       ASSERT_TRUE(values.ok()) << values.error().to_string();
       ASSERT_EQ(values->size(), kRanks);
       for (int other = 0; other < kRanks; ++other) EXPECT_EQ((*values)[other], fmt::format("of {}", other));
@@ -161,7 +161,7 @@ TEST_P(EveryStore, NamesTheRanksThatDidNotComeToAnExchange) {
   for (const int rank : {0, 3}) {
     threads.emplace_back([&, rank] {
       const auto values =
-          exchange_among(*stores[rank], "x", rank, members, "", Deadline::after(Seconds(0.3)));
+          exchange_among(*stores[rank], rank, members, {"x", "", Deadline::after(Seconds(0.3))});
       ASSERT_FALSE(values.ok());
       EXPECT_EQ(values.error().code, Code::kTimeout);
       EXPECT_EQ(values.error().rank, 2);

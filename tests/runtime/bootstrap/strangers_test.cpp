@@ -71,7 +71,7 @@ TEST_F(StoreAmongStrangers, RefusesARankWithAnotherSecret) {
 TEST_F(StoreAmongStrangers, TellsWhoWaitsForARankOfConnectionsThatDidNotProveTheSecret) {
   const std::vector<int> both = {0, 1};
   const auto wait_in_vain = [&] {
-    const auto all = exchange_among(*host_, "meet", 0, both, "", Deadline::after(Seconds(0.01)));
+    const auto all = exchange_among(*host_, 0, both, {"meet", "", Deadline::after(Seconds(0.01))});
     return all.ok() ? std::string() : all.error().message;
   };
   EXPECT_THAT(wait_in_vain(), testing::EndsWith(" s"));

@@ -24,7 +24,7 @@ Config small_config() {
 }
 
 Result<World> join(int rank, int size, int port, const Config& config = small_config()) {
-  return World::from_tcp(rank, size, "127.0.0.1", port, config);
+  return World::from_tcp({rank, size, "127.0.0.1", port}, config);
 }
 
 TEST(InProcessWorld, GivesEveryThreadItsPlace) {
@@ -49,7 +49,7 @@ TEST(TcpWorld, OfOneNeedsNoNetwork) {
   const World world = join(0, 1, 9).value();
   EXPECT_EQ(world.size, 1);
   EXPECT_THAT(world.host_ids, ElementsAre(world.host_id));
-  EXPECT_EQ(exchange(*world.store, "x", 0, 1, "v", Deadline::after(Seconds(1))).value().front(), "v");
+  EXPECT_EQ(exchange(*world.store, 0, 1, {"x", "v", Deadline::after(Seconds(1))}).value().front(), "v");
 }
 
 TEST(TcpWorld, RefusesAPlaceThatIsNone) {

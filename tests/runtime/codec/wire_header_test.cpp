@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 Status check(const test::Message& m) {
-  return check_header(m.wire(), m.n_wire_bytes(), m.spec, m.tag, m.n, 5);
+  return check_header({m.wire(), m.n_wire_bytes(), 5}, m.spec, m.tag, m.n);
 }
 
 TEST(WireHeader, OfEveryCodecAndSizeIsAcceptedByItsReceiver) {

@@ -131,7 +131,8 @@ void run_reduce(Communicator& comm, const Case& c) {
       store(in.data(), i, c.dtype, input(comm.rank(), i, c.op, comm.size(), c.dtype));
     std::byte* out = c.in_place ? in.data() : apart.data();
     const View result = is_root ? View(out, c.n, c.dtype) : View();
-    const Status status = comm.reduce({in.data(), c.n, c.dtype}, result, c.op, root, c.options(comm));
+    const Status status =
+        comm.run(ops::with(ops::reduce({in.data(), c.n, c.dtype}, result, c.op, root), c.options(comm)));
     ASSERT_TRUE(status.ok()) << c.text(comm) << ": " << status.error().to_string();
     ASSERT_TRUE(in.intact() && apart.intact()) << c.text(comm);
     for (size_t i = 0; i < c.n; ++i) {

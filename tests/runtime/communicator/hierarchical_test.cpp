@@ -54,7 +54,8 @@ void expect_sums(Communicator& comm, size_t n) {
   for (int root = 0; root < comm.size(); ++root) {
     const std::vector<float> share = vector_of(comm.rank(), n);
     std::vector<float> total(n, -1);
-    const Status status = comm.reduce(in(share), out(total), Op::kSum, root, kHierarchical);
+    const Status status =
+        comm.run(ops::with(ops::reduce(in(share), out(total), Op::kSum, root), kHierarchical));
     ASSERT_TRUE(status.ok()) << status.error().to_string();
     if (comm.rank() == root) {
       EXPECT_EQ(total, y) << "root " << root;

@@ -29,7 +29,7 @@ class EveryTransportOfProcesses : public testing::TestWithParam<Row> {
     config.transport = GetParam().transport;
     config.host_id = fmt::format("host {}", rank % GetParam().n_hosts);
     config.heap_bytes = uint64_t{16} << 20;
-    return World::from_tcp(rank, kRanks, "127.0.0.1", port, config);
+    return World::from_tcp({rank, kRanks, "127.0.0.1", port}, config);
   }
 
   // A message round the ring, so that everybody is connected.
@@ -67,7 +67,7 @@ class EveryTransportOfProcesses : public testing::TestWithParam<Row> {
     if (!transport.ok()) return 2;
     RankUnderTest self{*world, std::move(*transport), {}};
     if (!go_round(self)) return 3;
-    if (!exchange(*world->store, "all have gone round", rank, kRanks, "", Deadline()).ok()) return 7;
+    if (!exchange(*world->store, rank, kRanks, {"all have gone round", "", Deadline()}).ok()) return 7;
     if (rank == kVictim) die(*world->store);
     if (!world->store->set(heard_by(rank), "").ok()) return 8;
     char byte = 0;
