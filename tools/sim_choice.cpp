@@ -39,6 +39,7 @@ Groups groups_of(const Cluster& cluster, int size) {
 
 constexpr int kSmallGroup = 64;
 
+// NOLINTNEXTLINE(readability-function-size): one loop for each choice
 void add_two_levels(const SimQuestion& q, bool encoded, std::vector<Option>& options) {
   const Cluster& cluster = q.cluster;
   for (int level = 0; level < cluster.n_levels(); ++level) {

@@ -71,15 +71,20 @@ Status check(const StepQuestion& q) {
   return {};
 }
 
-Result<SimChoice> call(const StepQuestion& q, const Level& level, Collective collective, double n_elements,
-                       const std::string& codec) {
+/// What one call moves, and how.
+struct Share {
+  double n_elements;
+  std::string codec;
+};
+
+Result<SimChoice> call(const StepQuestion& q, const Level& level, Collective collective, const Share& share) {
   const size_t elt = collective == Collective::kReduceScatter ? q.gradient_bytes : kParamBytes;
   return fastest_on({.cluster = q.cluster,
                      .groups = level.groups,
                      .collective = collective,
-                     .n_bytes = static_cast<uint64_t>(n_elements) * elt,
+                     .n_bytes = static_cast<uint64_t>(share.n_elements) * elt,
                      .elt = elt,
-                     .codec = codec});
+                     .codec = share.codec});
 }
 
 /// Times of one phase (a reduction or a gathering), in `n_buckets` buckets.
@@ -89,8 +94,9 @@ Result<BucketTimes> times_of(const StepQuestion& q, Collective collective, int n
   BucketTimes times{n_buckets, {}};
   for (const Level& level : levels) {
     const bool between = &level == &levels.back();
-    TERN_ASSIGN(const SimChoice choice, call(q, level, collective, level.n_elements / n_buckets,
-                                             reduces && between ? variant.codec : "none"));
+    TERN_ASSIGN(const SimChoice choice,
+                call(q, level, collective,
+                     {level.n_elements / n_buckets, reduces && between ? variant.codec : "none"}));
     times.stages.push_back(choice.prediction.call.seconds);
     variant.how +=
         fmt::format("{}{} {}{}", variant.how.empty() ? "" : ", ", reduces ? "reduce" : "gather",

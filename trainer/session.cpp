@@ -186,8 +186,8 @@ class Session {
 
   Result<std::string> save() {
     const TrainState state = trainer_->state();
-    return save_checkpoint(comm_, state, trainer_->progress(), config_.run.output_dir,
-                           config_.run.checkpoint_keep);
+    return save_checkpoint(comm_, state, trainer_->progress(),
+                           {config_.run.output_dir, config_.run.checkpoint_keep});
   }
 
   Status finish(RunOutcome& outcome) {

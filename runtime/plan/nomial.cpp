@@ -75,10 +75,16 @@ void down(PlanBuilder& b, const Node& node, int first, Ref at_root) {
     });
 }
 
-/// visit(run) for the chunks of the ranks that `leader` leads: one run, or two round the end of the vector.
+struct Led {
+  int leader;
+  int n;  ///< ranks that it leads
+};
+
+/// visit(run) for the chunks of the ranks that a leader leads: one run, or two round the end of the vector.
 /// place(chunk, n, slot) makes the ref; slots count from the node's own chunk.
 template <class Place, class Visit>
-void each_run(const Node& node, int leader, int n, Place place, Visit visit) {
+void each_run(const Node& node, Led led, Place place, Visit visit) {
+  const auto [leader, n] = led;
   const int chunk = node.rank_of(leader);
   const int until_end = std::min(n, node.p - chunk);
   visit(place(chunk, until_end, leader - node.v));
@@ -97,14 +103,14 @@ void gather(PlanBuilder& b, const Node& node, int rank) {
   if (node.is_root() || !is_leaf) b.copy(0, input(rank), place(rank, 1, 0));
   for (int level = 0; level < node.level; ++level)
     each_child(node, level, [&](int child, int n) {
-      each_run(node, child, n, place, [&](Ref run) { b.recv(level, node.rank_of(child), run); });
+      each_run(node, {child, n}, place, [&](Ref run) { b.recv(level, node.rank_of(child), run); });
     });
   if (node.is_root()) return;
   if (is_leaf) {
     b.send(node.level, node.parent(), input(rank));
     return;
   }
-  each_run(node, node.v, node.size(), place, [&](Ref run) { b.send(node.level, node.parent(), run); });
+  each_run(node, {node.v, node.size()}, place, [&](Ref run) { b.send(node.level, node.parent(), run); });
 }
 
 void scatter(PlanBuilder& b, const Node& node, int rank) {
@@ -117,13 +123,13 @@ void scatter(PlanBuilder& b, const Node& node, int rank) {
   } else if (node.size() == 1) {
     b.recv(round(node.level), node.parent(), output(rank));
   } else {
-    each_run(node, node.v, node.size(), place,
+    each_run(node, {node.v, node.size()}, place,
              [&](Ref run) { b.recv(round(node.level), node.parent(), run); });
     b.copy(round(node.level), place(rank, 1, 0), output(rank));
   }
   for (int level = node.level - 1; level >= 0; --level)
     each_child(node, level, [&](int child, int n) {
-      each_run(node, child, n, place, [&](Ref run) { b.send(round(level), node.rank_of(child), run); });
+      each_run(node, {child, n}, place, [&](Ref run) { b.send(round(level), node.rank_of(child), run); });
     });
 }
 

@@ -51,7 +51,12 @@ class Sums {
 };
 
 /// One round of a rank's group: ranks first, first + stride, ... first + (size - 1) stride.
-void exchange(PlanBuilder& b, int round, std::span<const int> group, int rank, Ref own, Ref sum) {
+struct Round {
+  int number, rank;
+  Ref own, sum;
+};
+void exchange(PlanBuilder& b, std::span<const int> group, const Round& at) {
+  const auto& [round, rank, own, sum] = at;
   for (const int peer : group)
     if (peer != rank) b.send(round, peer, own);
   for (const int from : group) {
@@ -95,7 +100,7 @@ Plan all_reduce(const PlanRequest& request) {
     for (int k = 0; k < factors[i]; ++k) group.push_back(base + k * stride);
     const int round = first + static_cast<int>(i);
     const Ref sum = sums.at(round, i == 0);
-    exchange(b, round, group, rank, own, sum);
+    exchange(b, group, {round, rank, own, sum});
     own = sum;
     stride *= factors[i];
   }

@@ -115,7 +115,7 @@ Result<std::unique_ptr<Transport>> connect_carriers(const Group& group) {
   for (size_t row = 0; row < kCarriers.size(); ++row) {
     // One that joins all is taken for all: also the only way to connect a single rank.
     const Status joined = joins_all(domains, row, kCarriers[row].name);
-    if (wanted == kCarriers[row].name) TERN_TRY(joined);
+    if (!joined.ok() && wanted == kCarriers[row].name) return joined.error();
     if (joined.ok() && (wanted == "auto" || wanted == kCarriers[row].name)) {
       return connect_by(kCarriers[row], group, group.members);
     }

@@ -84,13 +84,16 @@ class UcxTransport final : public Transport {
 
   void take(Peer& peer, const Arrival& arrival);
   void match(Peer& peer, RecvRequest& request, const Arrival& arrival);
-  void drop(const Arrival& arrival);
+  void drop(const Arrival& arrival) const;
   void pull(Peer& peer, RecvRequest& request, void* descriptor);
 
+  // NOLINTNEXTLINE(readability-function-size)
   static ucs_status_t on_message(void* self, const void* header, size_t n_header, void* data, size_t n_bytes,
                                  const ucp_am_recv_param_t* param);
+  // NOLINTNEXTLINE(readability-function-size)
   static ucs_status_t on_goodbye(void* self, const void* header, size_t n_header, void* data, size_t n_bytes,
                                  const ucp_am_recv_param_t* param);
+  // NOLINTNEXTLINE(readability-function-size)
   static ucs_status_t on_acknowledgement(void* self, const void* header, size_t n_header, void* data,
                                          size_t n_bytes, const ucp_am_recv_param_t* param);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);

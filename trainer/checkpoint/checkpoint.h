@@ -14,15 +14,20 @@
 
 namespace tern::trainer {
 
-/// Writes OUTPUT_DIR/step_N: into step_N.partial, all files synced, then renamed; older checkpoints are
-/// untouched until then, and all but the newest `keep` (0: all) are removed after. Collective; returns the
+struct CheckpointFolder {
+  std::string path;
+  int64_t keep = 0;  ///< newest checkpoints that stay when one is written; 0: all
+};
+
+/// Writes FOLDER/step_N: into step_N.partial, all files synced, then renamed; older checkpoints are
+/// untouched until then, and all but the newest are removed after. Collective; returns the
 /// path.
 ///
 /// Cost:   16 bytes per parameter over all ranks (weights once, moments), 4 more per rank with residuals.
 /// Errors: kIo (disk full; the partial directory is removed), the same on all ranks, with the rank that
 /// failed.
 Result<std::string> save_checkpoint(Communicator& comm, const TrainState& state, const Progress& progress,
-                                    const std::string& output_dir, int64_t keep);
+                                    const CheckpointFolder& folder);
 
 /// Reads a checkpoint of any number of ranks into `state`. Collective.
 ///

@@ -174,7 +174,8 @@ void remove_older(const std::string& output_dir, int64_t keep) {
 }  // namespace
 
 Result<std::string> save_checkpoint(Communicator& comm, const TrainState& state, const Progress& progress,
-                                    const std::string& output_dir, int64_t keep) {
+                                    const CheckpointFolder& folder) {
+  const auto& [output_dir, keep] = folder;
   const fs::path final_path = checkpoint_path(output_dir, progress.step);
   const fs::path partial = final_path.string() + ".partial";
   const bool first = comm.rank() == 0;

@@ -96,7 +96,7 @@ class CheckpointTest : public testing::Test {
     on_ranks(n_ranks, [&](Communicator& comm) {
       RankState mine(layout_, comm.rank(), n_ranks, stage, with_residual);
       mine.fill(comm.rank());
-      const auto saved = save_checkpoint(comm, mine.state, progress, directory_, keep);
+      const auto saved = save_checkpoint(comm, mine.state, progress, {directory_, keep});
       ASSERT_TRUE(saved.ok()) << saved.error().message;
     });
   }
