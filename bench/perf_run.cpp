@@ -32,12 +32,14 @@ struct Program {
   std::string name() const { return fmt::format("{}_perf", collective->name); }
 };
 
-/// Rank 0 tells what went wrong, or rank 1 when rank 0 is what was lost: abort() carries every rank's error
-/// to the others. Before there is a communicator, what can happen on one rank alone is told by that rank.
+/// Rank 0 tells what went wrong, or rank 1 when rank 0 is what was lost or late: abort() carries every rank's
+/// error to the others. Before there is a communicator, what can happen on one rank alone is told by that
+/// rank.
 bool tells(const Error& e, int rank, bool connected) {
   const bool only_here = e.code == Code::kOutOfMemory || e.code == Code::kIo || e.code == Code::kInternal;
   if (!connected && only_here) return true;
-  return rank == (e.rank == 0 && e.code == Code::kPeerLost ? 1 : 0);
+  const bool is_away = e.code == Code::kPeerLost || e.code == Code::kTimeout;
+  return rank == (e.rank == 0 && is_away ? 1 : 0);
 }
 
 void tell(const Program& program, const Error& e) {

@@ -36,7 +36,7 @@ void add_build(Report& report) {
 }
 
 void add_settings(Report& report, const Config& config) {
-  Rows rows = {{"  name", "value", "from", "meaning", "allowed"}};
+  Rows rows = {{"  name", "value", "from", "allowed", "meaning"}};
   report.data["settings"] = Json::array();
   for (const Setting& s : kSettings) {
     const bool from_environment = environment(s.variable).has_value();

@@ -21,6 +21,7 @@ std::string reason_of(const StepVote& vote, int rank, const ParameterLayout& lay
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): what a step is decided by
 Result<StepVerdict> agree_on_step(Communicator& comm, const StepVote& mine, bool replicated,
                                   const ParameterLayout& layout, Traffic& traffic) {
   const std::array<double, kVoteSize> record = {mine.loss_sum, mine.sum_of_squares, mine.bad_element,

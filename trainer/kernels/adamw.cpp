@@ -95,6 +95,7 @@ void dispatch(const AdamWRange<double>& a, Range range) {
 }  // namespace
 
 template <class T>
+// NOLINTNEXTLINE(readability-function-size): the operands of the formula
 void adamw_step(Team& team, const AdamW& adamw, std::span<T> params, std::span<const T> grads, std::span<T> m,
                 std::span<T> v) {
   TERN_CHECK(adamw.step >= 1);

@@ -52,11 +52,11 @@ Range keys(const CausalBlock& block) {
 template <class T>
 struct Scratch {
   T *score_data, *d_score_data, *inverse_sum, *dot;
-  Scratch(const AttentionShape& shape, T* memory) : score_data(memory) {
-    d_score_data = score_data + block_rows(shape) * row_stride<T>(shape.tokens);
-    inverse_sum = d_score_data + block_rows(shape) * row_stride<T>(shape.tokens);
-    dot = inverse_sum + block_rows(shape);
-  }
+  Scratch(const AttentionShape& shape, T* memory)
+      : score_data(memory),
+        d_score_data(score_data + block_rows(shape) * row_stride<T>(shape.tokens)),
+        inverse_sum(d_score_data + block_rows(shape) * row_stride<T>(shape.tokens)),
+        dot(inverse_sum + block_rows(shape)) {}
   Rows<T> scores(const CausalBlock& b) const { return {score_data, b.rows, b.columns(), b.stride}; }
   Rows<T> d_scores(const CausalBlock& b) const { return {d_score_data, b.rows, b.columns(), b.stride}; }
 };

@@ -15,7 +15,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 template <class T>
 void Buffer<T>::Free::operator()(void* p) const {
-  std::free(p);
+  std::free(p);  // NOLINT(cppcoreguidelines-no-malloc): this is the owner
 }
 
 template <class T>

@@ -16,6 +16,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 template <class T>
+// NOLINTNEXTLINE(readability-function-size): the operands of the formula
 HWY_INLINE void scale_row(const hn::ScalableTag<T> d, int64_t width, const T* x, T rstd, const T* weight,
                           T* y) {
   const auto factor = hn::Set(d, rstd);

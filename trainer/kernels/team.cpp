@@ -43,6 +43,7 @@ Range part_of(int64_t n, int64_t part_idx, int64_t n_parts, int64_t grain) {
   return {std::min(begin, n), std::min(end, n)};
 }
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what threads poll has lines of its own
 struct Team::Workers {
   std::vector<std::thread> threads;
   const std::function<void(int)>* body =

@@ -20,6 +20,7 @@ void copy(const Rows<T>& from, const Rows<T>& to) {
 
 /// scratch.normed = norm of some rows of x.
 template <class T>
+// NOLINTNEXTLINE(readability-function-size): the operands of the formula
 void normalise(ModelState<T>& s, const T* weight, const Rows<T>& x, T* rstd, Range r) {
   rms_norm_forward(RmsNormForward<T>{.eps = static_cast<T>(s.config.rms_norm_eps),
                                      .x = x.part(r),

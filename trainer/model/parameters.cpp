@@ -82,6 +82,7 @@ int ParameterLayout::at_element(int64_t element_idx) const {
 }
 
 template <class T>
+// NOLINTNEXTLINE(readability-function-size): the operands of the formula
 void initialise(const LlamaConfig& config, const ParameterLayout& layout, uint64_t seed, int64_t begin,
                 std::span<T> out) {
   std::fill(out.begin(), out.end(), T{0});
