@@ -69,13 +69,14 @@ void make_room(const Result<RunConfig>& run, Config& settings) {
 }
 
 int train(const CommandLine& line, Config settings) {
+  catch_stop_signals();
   const Result<RunConfig> run = RunConfig::from_file(line.run_file, line.assignments);
   make_room(run, settings);
   const Result<World> world = World::from_environment(settings);
   if (!world.ok()) {
     return speaks_without_world(world.error(), environment) ? fail(world.error()) : 1;
   }
-  catch_stop_signals();
+  let_steps_end();
   const bool first = world->rank == 0;
   // mpirun gives its ranks a pseudo-terminal for stdout, whatever its own output is; stderr tells the truth.
   const bool is_terminal = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;

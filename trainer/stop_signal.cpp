@@ -1,36 +1,48 @@
 #include "trainer/stop_signal.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 namespace tern::trainer {
 namespace {
 
-// Signal handlers can only reach globals; this is the one that the trainer has.
-volatile std::sig_atomic_t g_stop_requested = 0;
+// What the watching thread and the training loop share; nobody can hand it to a signal.
+std::atomic<bool> g_steps_run = false;
+std::atomic<bool> g_stop_requested = false;
 
-void on_signal(int signal) {
+void watch(sigset_t stops) {
   constexpr int kKilledBySignal = 128;  // the shell's convention
-  if (g_stop_requested != 0) _exit(kKilledBySignal + signal);
-  g_stop_requested = 1;
+  for (int signal = 0; sigwait(&stops, &signal) == 0;) {
+    if (!g_steps_run || g_stop_requested.exchange(true)) _exit(kKilledBySignal + signal);
+  }
 }
 
 }  // namespace
 
+// The signals are blocked everywhere and taken by a thread that does nothing else. A handler would interrupt
+// whichever thread the system likes: oneDNN's generated sgemm kernels use the stack pointer as they please,
+// and the frame of a handler that came at such a moment lay in the middle of the heap.
 void catch_stop_signals() {
-  struct sigaction action = {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGINT);
+  sigaddset(&stops, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  std::thread(watch, stops).detach();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
+void let_steps_end() {
+  g_steps_run = true;
+}
+
 bool stop_requested() {
-  return g_stop_requested != 0;
+  return g_stop_requested.load();
 }
 
 }  // namespace tern::trainer
