@@ -27,7 +27,7 @@ struct Encoded {
 
 /// Planes at odd addresses inside a buffer whose bytes outside of the planes must stay 0x5A.
 struct OddPlanes {
-  explicit OddPlanes(std::initializer_list<size_t> sizes) {
+  OddPlanes(std::initializer_list<size_t> sizes) {
     size_t total = 1;
     for (const size_t size : sizes) {
       offsets.push_back(total);
