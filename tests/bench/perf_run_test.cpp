@@ -271,7 +271,7 @@ std::string said_alone_as(const char* rank, const char* address) {
   ::setenv("MASTER_ADDR", address, 1);
   ::setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
   ::setenv("TERN_BOOTSTRAP_TIMEOUT", "0.05", 1);
-  const std::string said = error_of(row("all_reduce"), {"-b", "8", "-e", "8"}, 1);
+  std::string said = error_of(row("all_reduce"), {"-b", "8", "-e", "8"}, 1);
   for (const char* variable : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TERN_BOOTSTRAP_TIMEOUT"})
     ::unsetenv(variable);
   return said;

@@ -1,9 +1,11 @@
 // Inputs for kernel tests: values that rounding, NaN and overflow rules can get wrong, and plain random ones.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -45,7 +47,8 @@ bool same_element(T a, T b) {
   if constexpr (!std::is_integral_v<T>) {
     if (widen(a) != widen(a)) return widen(b) != widen(b);
   }
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
+  using Bits = std::array<std::byte, sizeof(T)>;
+  return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
 }
 
 }  // namespace tern::test

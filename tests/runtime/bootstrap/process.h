@@ -18,8 +18,7 @@ namespace tern {
 /// test starts threads. Move-only; the destructor kills what still runs.
 class ChildProcess {
  public:
-  explicit ChildProcess(const std::function<int()>& body) {
-    pid_ = fork();
+  explicit ChildProcess(const std::function<int()>& body) : pid_(fork()) {
     TERN_CHECK(pid_ >= 0);
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing outlives a test program that is killed
@@ -47,7 +46,7 @@ class ChildProcess {
   }
 
  private:
-  pid_t pid_ = -1;
+  pid_t pid_;
 };
 
 }  // namespace tern

@@ -35,7 +35,7 @@ class StoreAmongStrangers : public testing::Test {
     return TcpStore::join(options, std::move(server));
   }
 
-  Fd connect() { return connect_to("127.0.0.1", port_, patient()).value(); }
+  Fd connect() const { return connect_to("127.0.0.1", port_, patient()).value(); }
 
   // What the server says before it closes the connection.
   static std::string read_to_end(const Fd& fd) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 
 #include "kernels/targets.h"
@@ -139,7 +140,7 @@ void check_bad_element(const CodecSpec& spec, float bad, size_t at) {
     const bool in_bad_block = i / block == at / block;
     ASSERT_EQ(std::isfinite(out[i]), !in_bad_block) << "element " << i;
     ASSERT_EQ(std::isnan(out[i]), in_bad_block && (block > 1 || std::isnan(bad))) << "element " << i;
-    const bool kept = std::memcmp(&residual[i], &before[i], sizeof(float)) == 0;
+    const bool kept = std::bit_cast<uint32_t>(residual[i]) == std::bit_cast<uint32_t>(before[i]);
     ASSERT_TRUE(kept || !in_bad_block) << "residual of element " << i;
   }
 }

@@ -22,13 +22,12 @@ int value(size_t i) {
 }
 
 struct Uneven {
-  Uneven(const Communicator& comm, size_t unit) : counts(counts_of(comm.size(), unit)) {
-    const auto rank = static_cast<size_t>(comm.rank());
-    total = std::accumulate(counts.begin(), counts.end(), size_t{0});
-    first = std::accumulate(counts.begin(), counts.begin() + comm.rank(), size_t{0});
-    own.resize(counts[rank]);
-    whole.resize(total);
-  }
+  Uneven(const Communicator& comm, size_t unit)
+      : counts(counts_of(comm.size(), unit)),
+        total(std::accumulate(counts.begin(), counts.end(), size_t{0})),
+        first(std::accumulate(counts.begin(), counts.begin() + comm.rank(), size_t{0})),
+        own(counts[static_cast<size_t>(comm.rank())]),
+        whole(total) {}
   void fill_own() {
     for (size_t i = 0; i < own.size(); ++i) own[i] = value(first + i);
   }
@@ -44,7 +43,7 @@ struct Uneven {
   }
 
   std::vector<size_t> counts;
-  size_t total = 0, first = 0;
+  size_t total, first;
   std::vector<int> own, whole;
 };
 

@@ -14,12 +14,14 @@ namespace fs = std::filesystem;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 class Cgroups : public testing::Test {
+ public:
+  ~Cgroups() override { fs::remove_all(mount_); }
+
  protected:
   Cgroups()
       : mount_(fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name()) {
     fs::remove_all(mount_);
   }
-  ~Cgroups() override { fs::remove_all(mount_); }
 
   void write(const std::string& file, const std::string& text) const {
     fs::create_directories((mount_ / file).parent_path());
