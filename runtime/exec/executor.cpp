@@ -228,14 +228,20 @@ class Executor::Run {
       memory_.sources.push_back(request.data);
     }
     if (operands.size() == 1) {
-      if (memory_.sources[0] != dst) copy(dst, memory_.sources[0], r.size() * elt_);
+      copy(dst, memory_.sources[0], r.size() * elt_, {.stream = streams(action.dst, r)});
     } else {
-      reduce(signature_.dtype, signature_.op, dst, {memory_.sources, r.size()});
+      const ReduceOptions options{.stream = streams(action.dst, r)};
+      reduce(signature_.dtype, signature_.op, dst, {memory_.sources, r.size(), options});
     }
     for (const Operand& operand : operands) {
       if (operand.recv_idx >= 0) transport_.release(memory_.recv(recv_base + operand.recv_idx));
     }
     return true;
+  }
+
+  // A result that is much larger than the cache is written past it, and so is each part of it.
+  bool streams(const Ref& dst, const Range& r) const {
+    return dst.buffer == Buffer::kOutput && std::max(call_.chunks.n, r.size()) * elt_ >= kStreamBytes;
   }
 
   // Of the same elements as `dst`, except where chunks are blocks that change places.

@@ -39,8 +39,10 @@ void scatter_round(PlanBuilder& b, const PlanRequest& r, Ref own) {
   }
 }
 
-void gather_round(PlanBuilder& b, const PlanRequest& r, int round, Ref own) {
+void send_to_all(PlanBuilder& b, const PlanRequest& r, int round, Ref own) {
   for (int k = 1; k < r.n_ranks; ++k) b.send(round, forward(r, k), own);
+}
+void recv_from_all(PlanBuilder& b, const PlanRequest& r, int round) {
   for (int k = 1; k < r.n_ranks; ++k) b.recv(round, backward(r, k), output(backward(r, k)));
 }
 
@@ -48,9 +50,9 @@ void gather_round(PlanBuilder& b, const PlanRequest& r, int round, Ref own) {
 void to_root(PlanBuilder& b, const PlanRequest& r, int round, Ref own) {
   if (r.rank != r.root) {
     b.send(round, r.root, own);
-    return;
+  } else {
+    recv_from_all(b, r, round);
   }
-  for (int k = 1; k < r.n_ranks; ++k) b.recv(round, backward(r, k), output(backward(r, k)));
 }
 
 Plan reduce_scatter(const PlanRequest& request) {
@@ -62,7 +64,8 @@ Plan reduce_scatter(const PlanRequest& request) {
 Plan all_reduce(const PlanRequest& request) {
   PlanBuilder b(request, "direct", request.n_ranks);
   scatter_round(b, request, output(request.rank));
-  gather_round(b, request, 1, output(request.rank));
+  send_to_all(b, request, 1, output(request.rank));
+  recv_from_all(b, request, 1);
   return std::move(b).finish(2);
 }
 
@@ -77,15 +80,16 @@ Plan reduce(const PlanRequest& request) {
 
 Plan all_gather(const PlanRequest& request) {
   PlanBuilder b(request, "direct", request.n_ranks);
-  gather_round(b, request, 0, input(request.rank));
-  b.copy(0, input(request.rank), output(request.rank));
+  send_to_all(b, request, 0, input(request.rank));
+  b.copy(0, input(request.rank), output(request.rank));  // while the others' are on their way
+  recv_from_all(b, request, 0);
   return std::move(b).finish(1);
 }
 
 Plan gather(const PlanRequest& request) {
   PlanBuilder b(request, "direct", request.n_ranks);
-  to_root(b, request, 0, input(request.rank));
   if (request.rank == request.root) b.copy(0, input(request.rank), output(request.rank));
+  to_root(b, request, 0, input(request.rank));
   return std::move(b).finish(1);
 }
 
@@ -125,8 +129,8 @@ Plan all_to_all(const PlanRequest& request) {
   PlanBuilder b(request, "direct", request.n_ranks);
   Arrivals arrivals(b, request.in_place);
   for (int k = 1; k < request.n_ranks; ++k) b.send(0, forward(request, k), input(forward(request, k)));
+  b.copy(0, input(request.rank), output(request.rank));  // while the others' are on their way
   for (int k = 1; k < request.n_ranks; ++k) arrivals.recv(backward(request, k), backward(request, k));
-  b.copy(0, input(request.rank), output(request.rank));
   return std::move(b).finish(2);
 }
 

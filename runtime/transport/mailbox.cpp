@@ -1,8 +1,14 @@
 #include "runtime/transport/mailbox.h"
 
+#include <sys/uio.h>
+
+#include <cerrno>
 #include <cstring>
 #include <new>
+#include <system_error>
 #include <utility>
+
+#include "kernels/copy.h"
 
 namespace tern::mailbox {
 namespace {
@@ -145,7 +151,8 @@ void Mailbox::hand_over(Peer& peer, Slot& slot, Kind kind, const SendRequest& re
 bool Mailbox::post(Peer& peer, SendRequest& request, SendState& state) {
   if (request.n_bytes <= kInlineBytes) return post_inline(peer, request, state);
   if (request.n_bytes <= kSmallBytes) return post_small(peer, request, state);
-  if (shares(request.data, request.n_bytes)) return post_view(peer, request, state);
+  const bool is_remote = request.lands && request.n_bytes >= kRemoteBytes && !connection_.processes.empty();
+  if (is_remote || shares(request.data, request.n_bytes)) return post_lent(peer, request, state);
   return post_staged(peer, request, state);
 }
 
@@ -171,14 +178,16 @@ bool Mailbox::post_small(Peer& peer, SendRequest& request, SendState& state) {
   return true;
 }
 
-bool Mailbox::post_view(Peer& peer, SendRequest& request, SendState& state) {
+/// Memory that the receiver reads where it is, mapped or through the kernel.
+bool Mailbox::post_lent(Peer& peer, SendRequest& request, SendState& state) {
   Slot* slot = free_slot(peer);
   if (slot == nullptr) return false;
-  slot->location = {reinterpret_cast<uintptr_t>(request.data) - connection_.view_bases[connection_.self], 0,
-                    0};
+  const bool is_mapped = shares(request.data, request.n_bytes);
+  const uintptr_t base = is_mapped ? connection_.view_bases[connection_.self] : 0;
+  slot->location = {reinterpret_cast<uintptr_t>(request.data) - base, 0, 0};
   state.number = peer.next_out;
   state.phase = SendState::kLent;
-  hand_over(peer, *slot, Kind::kView, request);
+  hand_over(peer, *slot, is_mapped ? Kind::kView : Kind::kRemote, request);
   return true;
 }
 
@@ -229,7 +238,10 @@ void Mailbox::pull_receives(Peer& peer) {
     // visible.
     if (slot.turn.load(std::memory_order_seq_cst) != peer.next_in) return;
     RecvState& state = RecvState::of(*peer.first_recv);
-    if (!accept(peer, *peer.first_recv, state)) continue;
+    const bool is_whole = accept(peer, *peer.first_recv, state);
+    if (failed_) [[unlikely]]
+      return;
+    if (!is_whole) continue;
     state.phase = RecvState::kDone;
     peer.first_recv = state.next;
     made_progress();
@@ -257,10 +269,35 @@ bool Mailbox::accept(Peer& peer, RecvRequest& request, RecvState& state) {
     acknowledge(peer, number);
     return true;
   }
+  if (slot.kind == Kind::kRemote) {
+    read_remote(peer, slot, request);
+    request.data = request.into;
+    acknowledge(peer, number);
+    return true;
+  }
   request.data = payload(peer, slot);
   state.number = number;
   state.held = true;
   return true;
+}
+
+/// Copies the payload out of the sender's memory to `into`. Fails the transport when the kernel refuses.
+void Mailbox::read_remote(const Peer& peer, const Slot& slot, const RecvRequest& request) {
+  TERN_CHECK(request.into != nullptr);  // see RecvRequest::into
+  size_t n_read = 0;
+  while (n_read < slot.n_bytes) {
+    const iovec to{static_cast<std::byte*>(request.into) + n_read, slot.n_bytes - n_read};
+    // An address of another process. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    const iovec from{reinterpret_cast<void*>(slot.location.at + n_read), slot.n_bytes - n_read};
+    const ssize_t n = ::process_vm_readv(connection_.processes[peer.member], &to, 1, &from, 1, 0);
+    if (n <= 0) {
+      const Code code = errno == ESRCH ? Code::kPeerLost : Code::kIo;
+      return fail(error_at(peer.rank, code, "rank {} cannot read {} bytes from the process of rank {}: {}",
+                           connection_.ranks[connection_.self], slot.n_bytes, peer.rank,
+                           n == 0 ? "nothing was read" : std::system_category().message(errno)));
+    }
+    n_read += static_cast<size_t>(n);
+  }
 }
 
 bool Mailbox::accept_piece(Peer& peer, RecvRequest& request, RecvState& state) {
@@ -268,8 +305,8 @@ bool Mailbox::accept_piece(Peer& peer, RecvRequest& request, RecvState& state) {
   const bool fits = slot.n_bytes == request.n_bytes;
   if (fits) {
     TERN_CHECK(request.into != nullptr);  // see RecvRequest::into
-    std::memcpy(static_cast<std::byte*>(request.into) + slot.location.piece_offset, payload(peer, slot),
-                slot.location.piece_bytes);
+    copy(static_cast<std::byte*>(request.into) + slot.location.piece_offset, payload(peer, slot),
+         slot.location.piece_bytes, {.stream = slot.n_bytes >= kStreamBytes});
   }
   state.n_arrived += slot.location.piece_bytes;
   const bool last = state.n_arrived == slot.n_bytes;

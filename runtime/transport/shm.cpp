@@ -1,13 +1,16 @@
 // The mailbox core over memfds. The lowest member makes the region; everyone maps it, and everyone's heap
 // (read-only), through /proc/<pid>/fd/<fd>. Device and inode numbers prove that the file found there is the
-// one that was meant.
+// one that was meant. Memory outside the heaps is read through the kernel (process_vm_readv) when a trial
+// shows that all may: Yama, seccomp and user namespaces can forbid it.
 #include "runtime/transport/shm.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -32,8 +35,13 @@ struct SharedFile {
 struct Offer {
   int64_t pid = 0;
   SharedFile heap;
-  SharedFile region;  ///< of the lowest member
+  SharedFile region;   ///< of the lowest member
+  uint64_t trial = 0;  ///< where its process holds the inode number of its heap, for peers to try reading
 };
+
+/// What a member says when it has attached; anything else is why it could not.
+constexpr std::string_view kMaps = "maps";
+constexpr std::string_view kReads = "maps, and reads other memory";
 
 std::string path_of(std::string_view process, int fd) {
   return fmt::format("/proc/{}/fd/{}", process, fd);
@@ -51,11 +59,11 @@ std::string to_text(const Offer& o) {
   const auto file = [](const SharedFile& f) {
     return fmt::format("{} {} {} {}", f.fd, f.device, f.inode, f.n_bytes);
   };
-  return fmt::format("{} {} {}", o.pid, file(o.heap), file(o.region));
+  return fmt::format("{} {} {} {}", o.pid, file(o.heap), file(o.region), o.trial);
 }
 
 Result<Offer> parse_offer(std::string_view text) {
-  std::array<int64_t, 9> v{};
+  std::array<int64_t, 10> v{};
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   for (size_t i = 0; i < v.size(); ++i) {
@@ -68,7 +76,7 @@ Result<Offer> parse_offer(std::string_view text) {
     return SharedFile{static_cast<int>(v[i]), static_cast<uint64_t>(v[i + 1]),
                       static_cast<uint64_t>(v[i + 2]), static_cast<uint64_t>(v[i + 3])};
   };
-  return Offer{v[0], file(1), file(5)};
+  return Offer{v[0], file(1), file(5), static_cast<uint64_t>(v[9])};
 }
 
 Result<Mapping> map(int fd, size_t n_bytes, int protection) {
@@ -128,12 +136,22 @@ Status attach(const World& world, std::span<const Offer> offers, mailbox::Connec
   return {};
 }
 
-Result<std::vector<Offer>> exchange_offers(const Members& members, const Fd& region_file) {
-  Offer mine{.pid = ::getpid(), .heap = {}, .region = {}};
+bool can_read_memory_of(const Offer& peer) {
+  uint64_t found = 0;
+  const iovec to{&found, sizeof(found)};
+  const iovec from{reinterpret_cast<void*>(peer.trial), sizeof(found)};  // NOLINT(performance-no-int-to-ptr)
+  const auto n = ::process_vm_readv(static_cast<pid_t>(peer.pid), &to, 1, &from, 1, 0);
+  return n == sizeof(found) && found == peer.heap.inode;
+}
+
+/// Fills `mine`, which stays where it is until the others have tried to read it.
+Result<std::vector<Offer>> exchange_offers(const Members& members, const Fd& region_file, Offer& mine) {
+  mine.pid = ::getpid();
   TERN_ASSIGN(mine.heap, describe(path_of("self", members.world.heap->fd()), members.world.heap->fd()));
   if (region_file) {
     TERN_ASSIGN(mine.region, describe(path_of("self", region_file.get()), region_file.get()));
   }
+  mine.trial = reinterpret_cast<uintptr_t>(&mine.heap.inode);
   TERN_ASSIGN(const std::vector<std::string> texts, exchange(members, "offer", to_text(mine)));
   std::vector<Offer> offers;
   for (const std::string& text : texts) {
@@ -171,14 +189,26 @@ Result<std::unique_ptr<Transport>> connect_shm(const World& world, std::span<con
   if (world.rank == members.lowest()) {
     TERN_ASSIGN(region_file, make_region_file(connection.layout.n_bytes()));
   }
-  TERN_ASSIGN(const std::vector<Offer> offers, exchange_offers(members, region_file));
+  Offer mine;
+  TERN_ASSIGN(const std::vector<Offer> offers, exchange_offers(members, region_file, mine));
   const Status attached = attach(world, offers, connection);
-  TERN_ASSIGN(const std::vector<std::string> refusals,
-              exchange(members, "attached", attached.ok() ? "" : attached.error().message));
-  for (size_t i = 0; i < refusals.size(); ++i) {
-    if (refusals[i].empty()) continue;
+  const bool reads =
+      world.config.single_copy == 1 && std::all_of(offers.begin(), offers.end(), can_read_memory_of);
+  TERN_ASSIGN(const std::vector<std::string> answers, exchange(members, "attached",
+                                                               !attached.ok() ? attached.error().message
+                                                               : reads        ? kReads
+                                                                              : kMaps));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] == kMaps || answers[i] == kReads) continue;
     return error_at(ranks[i], Code::kUnsupported, "shm: rank {} cannot share memory: {}", ranks[i],
-                    refusals[i]);
+                    answers[i]);
+  }
+  if (std::count(answers.begin(), answers.end(), kReads) == std::ssize(answers)) {
+    for (const Offer& offer : offers) connection.processes.push_back(static_cast<pid_t>(offer.pid));
+  } else {
+    log_debug("transport", "shm: ordinary memory is copied twice: {}",
+              world.config.single_copy == 1 ? "the kernel does not let the ranks read each other's"
+                                            : "TERN_SINGLE_COPY is 0");
   }
   return std::unique_ptr<Transport>(std::make_unique<mailbox::Mailbox>(std::move(connection)));
 }

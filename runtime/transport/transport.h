@@ -34,8 +34,8 @@ struct SendRequest {
   const void* data = nullptr;
   size_t n_bytes = 0;
   Envelope envelope;
-  /// The receiver only puts the bytes in their place, and does not compute with them: a message larger than
-  /// 64 KiB may go in pieces, the receiver taking one while the next is on its way.
+  /// The receiver only puts the bytes in their place, and does not compute with them: the transport may copy
+  /// them there at once, or in pieces, one taken while the next is on its way.
   bool lands = false;
   std::array<uint64_t, 6> state = {};  ///< the transport's own
 };
@@ -45,7 +45,7 @@ struct SendRequest {
 struct RecvRequest {
   int peer = -1;
   /// Where to put the payload if the transport must put it somewhere; capacity n_bytes. May be null only
-  /// where the payload is sure to come as a view: at most 64 KiB between ranks that share memory.
+  /// where the payload is sure to come as a view: at most 4 KiB between ranks that share memory.
   void* into = nullptr;
   /// The size expected. A message of another size is dropped: the request is done with `data` null and the
   /// message's size here, and the caller compares envelopes to say who called what.

@@ -1,7 +1,9 @@
 // Messages through the mailbox core: order, sizes, views, copies, back pressure.
 #include "runtime/transport/mailbox.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,7 @@ namespace tern {
 namespace {
 
 using mailbox::kRingSlots;
+using ::testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(Local, MailboxTest, kMailboxTransports, name_of_row);
 
@@ -21,12 +24,13 @@ TEST_P(MailboxTest, MessagesOfEverySizeArriveFromEveryKindOfMemory) {
   size_t seed = 0;
   for (const size_t n : kSizes) {
     for (const bool from_heap : {false, true}) {
-      for (const size_t misaligned : {0, 3}) {
+      for (const size_t misaligned : {0, 0, 3, 3}) {  // once computed with, once only landing
         Bytes own(n + misaligned);
         std::byte* data = (from_heap ? heap_memory(0, n + misaligned) : own.data()) + misaligned;
         fill(data, n, ++seed);
         Bytes into(n);
         auto send = send_request(1, data, n, {.call = seed, .count = n});
+        send.lands = seed % 2 == 0;
         auto recv = recv_request(0, into.data(), n);
         at(1).recv(recv);
         at(0).send(send);
@@ -230,9 +234,50 @@ TEST_P(MailboxTest, AMessageThatOnlyLandsComesInPiecesThatOverlap) {
     at(0).send(send);
     finish(0, send, 1, recv);
     EXPECT_TRUE(holds(recv, n, n)) << n;
-    const bool in_pieces = n > kPiece && !at(0).shares(data.data(), n);
-    EXPECT_EQ(recv.data == into.data(), in_pieces) << n;
+    const bool is_copied = reads_remotely() || (n > kPiece && !at(0).shares(data.data(), n));
+    EXPECT_EQ(recv.data == into.data(), is_copied) << n;
     at(1).release(recv);
+  }
+}
+
+TEST_P(MailboxTest, AMessageReadOutOfItsSendersMemoryIsTheSendersAgainOnceItIsRead) {
+  connect(2);
+  if (!reads_remotely()) GTEST_SKIP() << "this row does not read memory of others through the kernel";
+  constexpr size_t kBytes = 3 * kMiB + 1;
+  Bytes data = pattern(kBytes, 1);
+  Bytes into(kBytes);
+  auto send = send_request(1, data.data(), kBytes);
+  send.lands = true;
+  at(0).send(send);
+  EXPECT_EQ(at(0).poll(send), Poll::kPending) << "nobody has read it";
+  fill(data.data(), kBytes, 2);
+  auto recv = recv_request(0, into.data(), kBytes);
+  at(1).recv(recv);
+  finish(0, send, 1, recv);
+  EXPECT_TRUE(holds(recv, kBytes, 2)) << "there is no earlier copy";
+  EXPECT_EQ(at(0).poll(send), Poll::kDone) << "before the receiver releases what is its own";
+}
+
+TEST_P(MailboxTest, MemoryThatIsGoneBeforeItIsReadIsAnErrorOnBothEnds) {
+  connect(2);
+  if (!reads_remotely()) GTEST_SKIP() << "this row does not read memory of others through the kernel";
+  void* gone = ::mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(gone, MAP_FAILED);
+  auto send = send_request(1, gone, kMiB);
+  send.lands = true;
+  at(0).send(send);
+  ASSERT_EQ(::munmap(gone, kMiB), 0);
+  Bytes into(kMiB);
+  auto recv = recv_request(0, into.data(), kMiB);
+  at(1).recv(recv);
+  while (at(1).poll(recv) == Poll::kPending) {
+  }
+  EXPECT_EQ(at(1).poll(recv), Poll::kFailed);
+  EXPECT_EQ(at(0).poll(send), Poll::kFailed);
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(at(rank).failure().code, Code::kIo);
+    EXPECT_THAT(at(rank).failure().message,
+                HasSubstr("rank 1 cannot read 1048576 bytes from the process of rank 0"));
   }
 }
 
