@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "kernels/convert.h"
-#include "runtime/base/dtype.h"
+#include "runtime/base/element_types.h"
 
 namespace tern {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <type_traits>
 
-#include "runtime/base/dtype.h"
+#include "runtime/base/element_types.h"
 
 namespace tern {
 

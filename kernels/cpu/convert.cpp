@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/prefetch.h"
+#include "runtime/base/status.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/convert.cpp"
