@@ -29,10 +29,12 @@ endif()
 
 function(tern_compile_options target)
   # Designated initialisers leave out what keeps its default; -Wextra would ask for every field.
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers -Wshadow
-    -Wnon-virtual-dtor -Woverloaded-virtual)
+  set(cxx $<COMPILE_LANGUAGE:CXX>)
+  target_compile_options(${target} PRIVATE $<${cxx}:-Wall -Wextra -Wno-missing-field-initializers -Wshadow
+    -Wnon-virtual-dtor -Woverloaded-virtual>)
   if(TERN_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<${cxx}:-Werror>
+      "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
   endif()
 endfunction()
 

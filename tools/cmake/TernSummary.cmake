@@ -16,10 +16,9 @@ message(STATUS "Tern ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, "
 if(TERN_SANITIZE)
   message(STATUS "  sanitizers ${TERN_SANITIZE}")
 endif()
-if(CUDAToolkit_FOUND)
-  set(cuda "${CUDAToolkit_VERSION} at ${CUDAToolkit_TARGET_DIR}, not used: this version computes on the host")
-endif()
-tern_summary_line(CUDA "${CUDAToolkit_FOUND}" "${cuda}" "built without (TERN_CUDA=${TERN_CUDA})")
+tern_summary_line(CUDA "${TERN_CUDA_FOUND}"
+  "${CUDAToolkit_VERSION}, kernels for ${CMAKE_CUDA_ARCHITECTURES} (the runtime computes on the host)"
+  "built without, ${TERN_CUDA_WHY_NOT}")
 tern_summary_line(UCX "${ucx_FOUND}" "${ucx_VERSION}" "built without, no transport between machines")
 tern_summary_line("Open MPI" "${ompi_FOUND}" "${ompi_VERSION}" "built without, start with torchrun or srun")
 tern_summary_line(oneDNN "${DNNL_LIBRARY}" "${DNNL_LIBRARY}" "")

@@ -1,0 +1,5 @@
+// All launchers.
+#pragma once
+
+#include "kernels/cuda/q8.h"
+#include "kernels/cuda/topk.h"
