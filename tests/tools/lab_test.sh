@@ -43,8 +43,9 @@ for host in 1:1Gbit 2:500Mbit 3:1Gbit; do
 done
 
 # Ranks are dealt to the hosts in turns; what they exchange crosses the wire.
-[ "$("$lab" run -n 4 -- sh -c 'echo $TERN_HOST_ID $(hostname)' | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = \
-  " 2 tern-test-1 tern-test-1; 1 tern-test-2 tern-test-2; 1 tern-test-3 tern-test-3;" ] || fail "the dealing"
+dealt=$("$lab" run -n 4 -- sh -c 'echo $TERN_HOST_ID $(hostname)' | sort | uniq -c | tr -s ' ' | tr '\n' ';')
+[ "$dealt" = " 2 tern-test-1 tern-test-1; 1 tern-test-2 tern-test-2; 1 tern-test-3 tern-test-3;" ] ||
+  fail "ranks were dealt to $dealt"
 sent() { cat /sys/class/net/tern-test2/statistics/rx_bytes; }
 before=$(sent)
 "$lab" run -n 3 -- "$program" -b 1M -e 1M -n 2 -w 0 >"$work/out" || fail "$(cat "$work/out")"
@@ -65,7 +66,8 @@ wait "$killed" 2>/dev/null || true
 [ -d "/proc/$rank" ] || fail "rank $rank ended with the run: nothing is left to test"
 "$lab" down
 runs() { grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }  # not only waits for its parent to ask
-while runs "$rank"; do :; done  # a killed process is still seen for a moment; one that was not, until the timeout
+# A killed process is still seen for a moment; one that was not, until the test times out.
+while runs "$rank"; do :; done
 [ -z "$(ip netns list | grep tern-test || true)" ] || fail "down left namespaces"
 [ -z "$(ip -o link | grep tern-test || true)" ] || fail "down left devices"
 echo ok
