@@ -69,8 +69,14 @@ class Device {
 
   template <class Args>
   Status run(const Args& args) {
+    return run(args, args);
+  }
+  /// `kernel_args`: what the launcher of `args` hands to the kernel, for the interpreter.
+  template <class Args, class KernelArgs>
+  Status run(const Args& args, const KernelArgs& kernel_args) {
     if (args.wrong() != nullptr) return error(Code::kInvalidArgument, "{}", args.wrong());
-    if (!machine_.gpu) return simt::run({shape(args), &memory_, machine_.seed}, [&args] { body(args); });
+    if (!machine_.gpu)
+      return simt::run({shape(kernel_args), &memory_, machine_.seed}, [&] { body(kernel_args); });
     TERN_TRY(launch(nullptr, args));
     for (const Copy& copy : copies_) TERN_TRY(copy.device.copy_out(copy.host));
     return {};
