@@ -1,6 +1,8 @@
 // A stack of its own that a thread steps onto and off again: how one processor plays all threads of a block.
 #pragma once
 
+#include <ucontext.h>
+
 #include <csetjmp>
 #include <cstddef>
 
@@ -30,11 +32,11 @@ class Fiber {
   static void trampoline(unsigned high, unsigned low);
   [[noreturn]] void loop();
   void switch_to_caller();
-  void make_context();
 
   Entry entry_;
   void* arg_;
   Mapping stack_;
+  ucontext_t first_;  // the state that the fiber starts from
   bool started_ = false;
   bool round_ended_ = false;
   std::jmp_buf caller_;
