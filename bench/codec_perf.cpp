@@ -30,10 +30,19 @@
 namespace tern::bench {
 namespace {
 
+/// Every row with its defaults, and topk with its largest k.
+std::vector<std::string> all_codecs() {
+  std::vector<std::string> texts;
+  for (const CodecInfo& row : codecs()) texts.push_back(to_string({.id = row.id}));
+  texts.push_back(to_string({.id = CodecId::kTopk, .k = 128}));
+  return texts;
+}
+
 struct Options {
   size_t n = size_t{4} << 20;
   int n_rounds = 11;
-  std::vector<std::string> codecs = {"none", "bf16", "q8", "topk:k=32", "topk:k=128"};
+  std::vector<std::string> codecs = all_codecs();
+  std::vector<std::string> dtypes = {"fp32"};
   std::vector<int> n_srcs = {2, 4, 8};
   std::string simd;
   int n_warm = 1;
@@ -106,7 +115,7 @@ std::vector<Row> make_rows(const KernelCases& cases, const Options& options) {
 }
 
 std::string codec_text(const KernelCase& c) {
-  return c.n_srcs > 0 ? fmt::format("{} sources", c.n_srcs) : c.codec;
+  return c.codec == "none" && c.n_srcs > 0 ? fmt::format("{} sources", c.n_srcs) : c.codec;
 }
 
 void print_table(const KernelCases& cases, const std::vector<Row>& rows, std::string_view simd) {
@@ -152,10 +161,17 @@ Result<int> run(const Options& options) {
     return error(Code::kInvalidArgument, "--simd {}: this machine has {}", options.simd,
                  fmt::join(targets, ", "));
   }
+  std::vector<Dtype> dtypes;
+  for (const std::string& text : options.dtypes) {
+    TERN_ASSIGN(const Dtype dtype, parse_dtype(text));
+    if (!is_encodable(dtype))
+      return error(Code::kInvalidArgument, "--dtype {}: codecs take {}", text, encodable_dtypes());
+    dtypes.push_back(dtype);
+  }
   KernelCases cases(options.n);
   for (const std::string& text : options.codecs) {
     TERN_ASSIGN(const CodecSpec spec, parse_codec(text));
-    cases.add_codec(spec);
+    for (const Dtype dtype : dtypes) cases.add_codec(spec, dtype);
   }
   for (const int n_srcs : options.n_srcs) cases.add_reduce(Dtype::kFloat32, n_srcs);
   cases.add_reduce(Dtype::kBfloat16, 2);
@@ -181,6 +197,7 @@ int main(int argc, char** argv) {
   app.add_option("-n,--elements", options.n, "elements per buffer")->check(CLI::Range(1UL, 1UL << 30));
   app.add_option("--rounds", options.n_rounds, "measured rounds")->check(CLI::Range(5, 10000));
   app.add_option("--codec", options.codecs, "codecs to time (NAME[:key=value,...])");
+  app.add_option("--dtype", options.dtypes, "element types of the codecs' rows: fp32, bf16, fp16");
   app.add_option("--sources", options.n_srcs, "numbers of sources for reduce")->check(CLI::Range(1, 1024));
   app.add_option("--simd", options.simd, "instruction set instead of the best one");
   app.add_option("--warm", options.n_warm,

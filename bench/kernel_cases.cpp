@@ -6,11 +6,14 @@
 #include "kernels/convert.h"
 #include "kernels/reduce.h"
 #include "runtime/base/philox.h"
+#include "runtime/codec/decode.h"
+#include "runtime/codec/runs.h"
 
 namespace tern::bench {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
+constexpr int kShares = 4;  // of a decode_sum
 
 /// Bell-shaped values of scale 1e-3, like gradients.
 void fill_gradient(std::span<float> out, uint64_t seed) {
@@ -80,61 +83,80 @@ KernelCases::KernelCases(size_t n)
                     .outputs = {bytes_of(out_, n_bytes_)}});
 }
 
-void KernelCases::add_codec(const CodecSpec& spec) {
-  add_encode(spec, false);
-  if (info(spec.id).residual != ResidualUse::kNone) add_encode(spec, true);
-  add_decode(spec);
+void KernelCases::add_codec(const CodecSpec& spec, Dtype dtype) {
+  add_encode(spec, dtype, false);
+  if (info(spec.id).residual != ResidualUse::kNone) add_encode(spec, dtype, true);
+  add_decode(spec, dtype);
 }
 
-void KernelCases::add_encode(const CodecSpec& spec, bool with_residual) {
+ConstView KernelCases::input(Dtype dtype) {
+  if (dtype == Dtype::kFloat32) return {in_.floats(), n_, dtype};
+  auto& short_input = short_inputs_[dtype];
+  if (short_input == nullptr) {
+    short_input = &buffer(n_ * size_of(dtype));
+    narrow_run({in_.floats(), n_}, {short_input->bytes(), n_, dtype});
+  }
+  return {short_input->bytes(), n_, dtype};
+}
+
+void KernelCases::add_encode(const CodecSpec& spec, Dtype dtype, bool with_residual) {
   const CodecInfo& row = info(spec.id);
-  const size_t n_wire_bytes = row.wire_bytes(spec, n_);
+  const ConstView in = input(dtype);
+  const size_t n_wire_bytes = row.wire_bytes(spec, dtype, n_);
   PageBuffer& wire = buffer(n_wire_bytes);
   PageBuffer* residual = with_residual ? &buffer(n_bytes_) : nullptr;
-  KernelCase c{.kernel = with_residual ? "encode_residual" : "encode",
-               .codec = to_string(spec),
-               .n_bytes_moved = static_cast<double>((with_residual ? 3 : 1) * n_bytes_ + n_wire_bytes),
-               .reset =
-                   [this, residual] {
-                     if (residual != nullptr) std::memcpy(residual->bytes(), residual_.bytes(), n_bytes_);
-                   },
-               .run =
-                   [this, spec, &row, &wire, residual] {
-                     row.encode({.in = {in_.floats(), n_},
-                                 .residual = residual != nullptr ? residual->floats() : nullptr,
-                                 .wire = wire.bytes(),
-                                 .spec = spec});
-                   },
-               .outputs = {bytes_of(wire, n_wire_bytes)}};
+  KernelCase c{
+      .kernel = with_residual ? "encode_residual" : "encode",
+      .codec = to_string(spec),
+      .dtype = dtype,
+      .n_bytes_moved = static_cast<double>(in.n_bytes() + (with_residual ? 2 * n_bytes_ : 0) + n_wire_bytes),
+      .reset =
+          [this, residual] {
+            if (residual != nullptr) std::memcpy(residual->bytes(), residual_.bytes(), n_bytes_);
+          },
+      .run =
+          [in, spec, &row, &wire, residual] {
+            row.encode({.in = in,
+                        .residual = residual != nullptr ? residual->floats() : nullptr,
+                        .wire = wire.bytes(),
+                        .spec = spec});
+          },
+      .outputs = {bytes_of(wire, n_wire_bytes)}};
   if (with_residual) c.outputs.push_back(bytes_of(*residual, n_bytes_));
   cases_.push_back(std::move(c));
 }
 
-void KernelCases::add_decode(const CodecSpec& spec) {
+void KernelCases::add_decode(const CodecSpec& spec, Dtype dtype) {
   const CodecInfo& row = info(spec.id);
-  const size_t n_wire_bytes = row.wire_bytes(spec, n_);
+  const size_t n_wire_bytes = row.wire_bytes(spec, dtype, n_);
   PageBuffer& wire = buffer(n_wire_bytes);
-  row.encode({.in = {in_.floats(), n_}, .wire = wire.bytes(), .spec = spec});
+  row.encode({.in = input(dtype), .wire = wire.bytes(), .spec = spec});
   const auto n_wire = static_cast<double>(n_wire_bytes);
-  const auto n_decoded = static_cast<double>(n_bytes_);
-  const auto decode_into = [this, spec, &wire](auto decode) {
-    return [this, spec, &wire, decode] { decode(spec, wire.bytes(), std::span(out_.floats(), n_)); };
+  const View out(out_.bytes(), n_, dtype);
+  const auto n_decoded = static_cast<double>(out.n_bytes());
+  const auto add = [&](std::string_view kernel, double n_bytes_moved, std::function<void()> run) {
+    cases_.push_back({.kernel = std::string(kernel),
+                      .codec = to_string(spec),
+                      .dtype = dtype,
+                      .n_bytes_moved = n_bytes_moved,
+                      .reset = [this] { std::memcpy(out_.bytes(), residual_.bytes(), n_bytes_); },
+                      .run = std::move(run),
+                      .outputs = {bytes_of(out_, out.n_bytes())}});
   };
-  cases_.push_back({.kernel = "decode",
-                    .codec = to_string(spec),
-                    .n_bytes_moved = n_wire + n_decoded,
-                    .reset = [] {},
-                    .run = decode_into(row.decode),
-                    .outputs = {bytes_of(out_, n_bytes_)}});
+  add("decode", n_wire + n_decoded, [spec, &wire, out] { decode(spec, wire.bytes(), out); });
+  add("decode_sum", kShares * n_wire + n_decoded, [spec, &wire, out] {
+    const std::vector<Share> shares(kShares, {.wire = wire.bytes()});
+    decode_sum(spec, shares, out);
+  });
+  cases_.back().n_srcs = kShares;
+  if (dtype != Dtype::kFloat32) return;
   // topk reads and writes 8 bytes per entry that it kept, and nothing else of the output.
   const double n_entries =
       spec.id == CodecId::kTopk ? static_cast<double>(n_) * spec.k / 4096 : static_cast<double>(n_);
-  cases_.push_back({.kernel = "decode_accumulate",
-                    .codec = to_string(spec),
-                    .n_bytes_moved = n_wire + 8 * n_entries,
-                    .reset = [this] { std::memcpy(out_.bytes(), residual_.bytes(), n_bytes_); },
-                    .run = decode_into(row.decode_accumulate),
-                    .outputs = {bytes_of(out_, n_bytes_)}});
+  add("decode_accumulate", n_wire + 8 * n_entries, [this, spec, &row, &wire] {
+    row.decode_run(
+        {.spec = spec, .wire = wire.bytes(), .n = n_, .out = {out_.floats(), n_}, .how = Decode::kAdd});
+  });
 }
 
 void KernelCases::add_reduce(Dtype dtype, int n_srcs) {

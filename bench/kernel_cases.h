@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,10 +29,11 @@ class PageBuffer {
 };
 
 struct KernelCase {
-  std::string kernel;  ///< memcpy, read, add, encode, encode_residual, decode, decode_accumulate, reduce
+  std::string kernel;  ///< memcpy, read, add, encode, encode_residual, decode, decode_sum,
+                       ///< decode_accumulate, reduce
   std::string codec;   ///< "none" for those without one
   Dtype dtype = Dtype::kFloat32;
-  int n_srcs = 0;               ///< reduce only
+  int n_srcs = 0;               ///< reduce and decode_sum only
   double n_bytes_moved = 0;     ///< that any implementation must read and write
   std::function<void()> reset;  ///< puts the inputs that run() changes back to their first state
   std::function<void()> run;
@@ -44,7 +46,7 @@ class KernelCases {
   /// Starts with the measures of the memory: memcpy, read (one stream) and add (two read, one of them
   /// written).
   explicit KernelCases(size_t n);
-  void add_codec(const CodecSpec& spec);
+  void add_codec(const CodecSpec& spec, Dtype dtype);
   void add_reduce(Dtype dtype, int n_srcs);
 
   static constexpr size_t kMemoryCases = 3;
@@ -53,12 +55,15 @@ class KernelCases {
 
  private:
   PageBuffer& buffer(size_t n_bytes);
-  void add_encode(const CodecSpec& spec, bool with_residual);
-  void add_decode(const CodecSpec& spec);
+  void add_encode(const CodecSpec& spec, Dtype dtype, bool with_residual);
+  void add_decode(const CodecSpec& spec, Dtype dtype);
+  /// The gradient as elements of this type.
+  ConstView input(Dtype dtype);
 
   size_t n_;
   size_t n_bytes_;
   std::vector<std::unique_ptr<PageBuffer>> buffers_;
+  std::map<Dtype, PageBuffer*> short_inputs_;
   PageBuffer& in_;
   PageBuffer& residual_;  ///< never changed; residuals start as copies of it
   PageBuffer& out_;

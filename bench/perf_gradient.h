@@ -9,14 +9,15 @@
 
 namespace tern::bench {
 
-/// fp32 sums and averages through a codec. Wrong are elements further from the exact result than every rank's
+/// Sums and averages through a codec. Wrong are elements further from the exact result than every rank's
 /// encoding and one encoding of the sum may bring them (CodecInfo::max_error of the largest magnitude there
-/// is). Elements repeat after Pattern::kPeriod.
+/// is), and the roundings to the element type. Elements repeat after Pattern::kPeriod.
 class GradientData final : public TestData {
  public:
   struct Key {
     CodecSpec codec;
-    Op op = Op::kSum;  ///< kSum or kAvg
+    Dtype dtype = Dtype::kFloat32;  ///< is_encodable()
+    Op op = Op::kSum;               ///< kSum or kAvg
     int n_ranks = 1;
     uint64_t seed = 0;
   };
@@ -27,7 +28,7 @@ class GradientData final : public TestData {
   double bound() const { return bound_; }
 
  private:
-  std::vector<float> sent(int rank) const;
+  std::vector<float> sent(int rank) const;  // one period, as the dtype holds it
 
   Key key_;
   std::vector<double> exact_;  // one period of the result

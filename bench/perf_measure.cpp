@@ -110,14 +110,17 @@ PerfCall PerfRank::call_on(const RowRequest& request, const Placement& at) {
 }
 
 bool PerfRank::lossy(const RowRequest& request) const {
-  return setup_.codec.id != CodecId::kNone && setup_.collective->encodes() &&
-         request.dtype == Dtype::kFloat32 && (request.op == Op::kSum || request.op == Op::kAvg);
+  return setup_.codec.id != CodecId::kNone && setup_.collective->encodes() && is_encodable(request.dtype) &&
+         (request.op == Op::kSum || request.op == Op::kAvg);
 }
 
 std::unique_ptr<TestData> PerfRank::data_for(const RowRequest& request, uint64_t seed) const {
   if (lossy(request))
-    return std::make_unique<GradientData>(
-        GradientData::Key{.codec = setup_.codec, .op = request.op, .n_ranks = comm_->size(), .seed = seed});
+    return std::make_unique<GradientData>(GradientData::Key{.codec = setup_.codec,
+                                                            .dtype = request.dtype,
+                                                            .op = request.op,
+                                                            .n_ranks = comm_->size(),
+                                                            .seed = seed});
   return std::make_unique<Pattern>(
       Pattern::Key{.dtype = request.dtype, .op = request.op, .n_ranks = comm_->size(), .seed = seed});
 }

@@ -26,8 +26,9 @@ class PerfRank {
   struct Setup {
     const PerfCollective* collective = nullptr;
     const PerfOptions* options = nullptr;
-    CallOptions call = {};    ///< what the flags say about every call
-    CodecSpec codec = {};     ///< that of fp32 sums and averages, from the flag or the setting
+    CallOptions call = {};  ///< what the flags say about every call
+    CodecSpec codec =
+        {};  ///< that of sums and averages of short and single floats, from the flag or the setting
     size_t most_bytes = 0;    ///< of the larger buffer, over all rows
     size_t unalign_unit = 1;  ///< bytes of the largest element type
   };

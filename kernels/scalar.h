@@ -1,9 +1,9 @@
 // Every kernel once more as plain loops: the definition of its bytes, which the vector kernels must match
-// exactly. They also do the blocks that vectors are not worth it for (damaged, tiny or partial ones).
+// exactly. They also do the blocks that vectors are not worth it for (damaged, tiny or partial ones). Block
+// formats are in kernels/block_scalar.h.
 #pragma once
 
 #include "kernels/bf16.h"
-#include "kernels/q8.h"
 #include "kernels/reduce.h"
 #include "kernels/topk.h"
 
@@ -16,10 +16,6 @@ void scale(const ScaleArgs& args);
 bool bf16_encode(std::span<const float> in, std::byte* out);
 void bf16_decode(const std::byte* in, std::span<float> out);
 void bf16_decode_accumulate(const std::byte* in, std::span<float> out);
-
-size_t q8_encode(std::span<const float> in, float* residual, Q8Planes out);
-void q8_decode(Q8View in, std::span<float> out);
-void q8_decode_accumulate(Q8View in, std::span<float> out);
 
 size_t topk_encode(std::span<const float> in, float* residual, int k, TopkPlanes out);
 void topk_decode(TopkView in, int k, std::span<float> out);

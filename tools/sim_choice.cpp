@@ -136,7 +136,7 @@ Result<std::vector<CodecSpec>> codecs_of(const SimQuestion& q) {
   for (const CodecInfo& codec : codecs()) {
     const CodecSpec spec{.id = codec.id};
     const bool is_none = codec.id == CodecId::kNone;
-    const bool pays = codec.bits_per_element(spec) < 8.0 * static_cast<double>(q.elt);
+    const bool pays = codec.bits_per_element(spec, q.elt) < 8.0 * static_cast<double>(q.elt);
     if (is_none ||
         (pays && codec.residual != ResidualUse::kMandatory && q.collective != Collective::kBarrier))
       specs.push_back(spec);
@@ -166,7 +166,7 @@ Result<Named> named(const SimQuestion& q) {
 
 double wire_ratio(const CodecSpec& codec, size_t elt) {
   if (codec.id == CodecId::kNone) return 1;
-  return info(codec.id).bits_per_element(codec) / (8.0 * static_cast<double>(elt));
+  return info(codec.id).bits_per_element(codec, elt) / (8.0 * static_cast<double>(elt));
 }
 
 /// The search: all candidates by their least time, simulated until no other can be faster.

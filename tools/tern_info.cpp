@@ -83,7 +83,7 @@ std::string options_text(const CodecInfo& codec) {
   for (const CodecOption& option : codec.options) {
     text += fmt::format("{}{}=", text.empty() ? "" : " ", option.name);
     for (size_t i = 0; i < option.allowed.size(); ++i)
-      text += fmt::format("{}{}", i == 0 ? "" : "|", option.allowed[i]);
+      text += fmt::format("{}{}", i == 0 ? "" : "|", value_text(option, i));
   }
   return text;
 }
@@ -95,7 +95,7 @@ void add_codecs(Report& report) {
   for (const CodecInfo& codec : codecs()) {
     const CodecSpec spec = {.id = codec.id};
     const std::string_view residual = kResidual[static_cast<size_t>(codec.residual)];
-    const double bits = codec.bits_per_element(spec);
+    const double bits = codec.bits_per_element(spec, sizeof(float));
     report.data["codecs"].push_back({{"name", codec.name},
                                      {"bits_per_element", bits},
                                      {"block", codec.block},

@@ -45,7 +45,8 @@ Result<CostModel> model_of(const PlanQuestion& q, const Config& config) {
   // As if every host were this machine.
   const std::vector<int> cores(static_cast<size_t>(q.n_ranks), usable_cores());
   CostModel model = cost_model(world, world.all_ranks(), cores, speeds);
-  if (q.codec.id != CodecId::kNone) model.wire_ratio = info(q.codec.id).bits_per_element(q.codec) / 32;
+  if (q.codec.id != CodecId::kNone)
+    model.wire_ratio = info(q.codec.id).bits_per_element(q.codec, sizeof(float)) / 32;
   return model;
 }
 

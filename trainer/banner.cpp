@@ -34,7 +34,7 @@ std::string codec_text(const RunPlan& plan, const BucketPlan& buckets) {
         "{} is not used: none of the {} buckets is large enough to pay, all gradients go dense",
         to_string(plan.codec), buckets.size());
   }
-  const double bits = info(plan.codec.id).bits_per_element(plan.codec);
+  const double bits = info(plan.codec.id).bits_per_element(plan.codec, sizeof(float));
   return fmt::format(
       "{}, {:.3g} bits per element, gradients 1/{:.1f} of dense in {} of {} buckets{}; dense for the first "
       "{} steps",

@@ -73,6 +73,8 @@ Result<RunPlan> plan_run(const RunConfig& config, const Ranks& ranks) {
   plan.codec = *codec;
   const CodecInfo& codec_info = info(plan.codec.id);
   TERN_ASSIGN(plan.residual, choose_residual(config.communication, codec_info));
+  if (const Status fit = check_residual(plan.codec, plan.residual); !fit.ok())
+    return error(fit.error().code, "communication.residual: {}", fit.error().message);
   plan.dense_steps = plan.codec.id == CodecId::kNone
                          ? 0
                          : config.communication.dense_steps.value_or(

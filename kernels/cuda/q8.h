@@ -14,7 +14,7 @@ struct Q8Encode {
   const float* in = nullptr;
   float* residual = nullptr;  ///< null: none
   size_t n = 0;
-  Q8Planes out = {};                 ///< scales aligned to 2 bytes
+  BlockPlanes out = {};                 ///< scales aligned to 2 bytes
   uint32_t* n_non_finite = nullptr;  ///< the number of non-finite blocks is added to it
   const char* wrong() const {
     return aligned_to(4, in, residual, n_non_finite) && aligned_to(2, out.scales) ? nullptr : kMisaligned;
@@ -24,7 +24,7 @@ Status launch(Stream stream, const Q8Encode& args);
 
 /// Bytes: 1.016 + 4 per element, 1.016 + 8 when it adds.
 struct Q8Decode {
-  Q8View in = {};  ///< scales aligned to 2 bytes
+  BlockView in = {};  ///< scales aligned to 2 bytes
   float* out = nullptr;
   size_t n = 0;
   bool accumulate = false;  ///< out += the decoded elements

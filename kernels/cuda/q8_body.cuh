@@ -1,5 +1,5 @@
 // q8: a warp takes four blocks; a block's 128 elements are one float4 per lane, so its absmax is one warp
-// reduction. Arithmetic and rounding are those of kernels/q8_scalar.cpp, operation by operation.
+// reduction. Arithmetic and rounding are those of kernels/block_scalar.h, operation by operation.
 #pragma once
 
 #include "kernels/block_scale.h"
@@ -8,7 +8,7 @@
 
 namespace tern::cuda {
 
-static_assert(kTileRow == kQ8Block);
+static_assert(kTileRow == Q8::kShape.block);
 
 constexpr simt::Shape shape(const Q8Encode& args) {
   return tile_shape(args.n);

@@ -3,11 +3,12 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/codec/message.h"
+#include "runtime/codec/runs.h"
 
 namespace tern {
 namespace {
 
-double bits_per_element(const CodecSpec&) {
+double bits_per_element(const CodecSpec&, size_t /*elt*/) {
   return 16;
 }
 
@@ -20,24 +21,24 @@ size_t plane_size(size_t n) {
   return n * sizeof(Bfloat16);
 }
 
-size_t wire_bytes(const CodecSpec&, size_t n) {
+size_t wire_bytes(const CodecSpec&, Dtype, size_t n) {
   return sizeof(WireHeader) + plane_bytes(plane_size(n));
 }
 
 EncodeStats encode(const EncodeArgs& args) {
   TERN_CHECK(args.residual == nullptr);
-  std::byte* plane = PlaneWriter(args.wire).next(plane_size(args.in.size()));
-  const EncodeStats stats{.non_finite = bf16_encode(args.in, plane)};
+  std::byte* plane = PlaneWriter(args.wire).next(plane_size(args.in.n));
+  EncodeStats stats;
+  each_run(args, [&](const EncodeRun& run) {
+    stats.non_finite |= bf16_encode(run.in, plane + plane_size(run.begin));
+  });
   write_header(args, stats);
   return stats;
 }
 
-void decode(const CodecSpec&, const std::byte* wire, std::span<float> out) {
-  bf16_decode(PlaneReader(wire).next(plane_size(out.size())), out);
-}
-
-void decode_accumulate(const CodecSpec&, const std::byte* wire, std::span<float> out) {
-  bf16_decode_accumulate(PlaneReader(wire).next(plane_size(out.size())), out);
+void decode_run(const DecodeRun& run) {
+  const std::byte* plane = PlaneReader(run.wire).next(plane_size(run.n)) + plane_size(run.begin);
+  (run.how == Decode::kSet ? bf16_decode : bf16_decode_accumulate)(plane, run.out);
 }
 
 }  // namespace
@@ -52,8 +53,7 @@ CodecInfo bf16_codec() {
           .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
-          .decode = decode,
-          .decode_accumulate = decode_accumulate};
+          .decode_run = decode_run};
 }
 
 }  // namespace tern

@@ -4,13 +4,14 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/codec/message.h"
+#include "runtime/codec/runs.h"
 
 namespace tern {
 namespace {
 
 constexpr CodecOption kOptions[] = {{.name = "k", .member = &CodecSpec::k, .allowed = kTopkChoices}};
 
-double bits_per_element(const CodecSpec& spec) {
+double bits_per_element(const CodecSpec& spec, size_t /*elt*/) {
   return (spec.k * 20.0 + 16.0) / kTopkBlock;
 }
 
@@ -22,37 +23,37 @@ double max_error(const CodecSpec& /*spec*/, double absmax) {
   return absmax;  // that of an element left out
 }
 
-size_t wire_bytes(const CodecSpec& spec, size_t n) {
+size_t wire_bytes(const CodecSpec& spec, Dtype, size_t n) {
   return sizeof(WireHeader) + plane_bytes(topk_index_bytes(n, spec.k)) +
          plane_bytes(topk_entries(n, spec.k)) + plane_bytes(scale_bytes(n));
 }
 
 EncodeStats encode(const EncodeArgs& args) {
-  const size_t n = args.in.size();
+  const size_t n = args.in.n;
+  const int k = args.spec.k;
   PlaneWriter planes(args.wire);
-  std::byte* indices = planes.next(topk_index_bytes(n, args.spec.k));
-  std::byte* values = planes.next(topk_entries(n, args.spec.k));
+  std::byte* indices = planes.next(topk_index_bytes(n, k));
+  std::byte* values = planes.next(topk_entries(n, k));
   std::byte* scales = planes.next(scale_bytes(n));
-  const size_t n_non_finite = topk_encode(args.in, args.residual, args.spec.k,
-                                          {.indices = indices, .values = values, .scales = scales});
+  size_t n_non_finite = 0;
+  each_run(args, [&](const EncodeRun& run) {
+    n_non_finite += topk_encode(run.in, run.residual, k,
+                                {.indices = indices + topk_index_bytes(run.begin, k),
+                                 .values = values + topk_entries(run.begin, k),
+                                 .scales = scales + scale_bytes(run.begin)});
+  });
   const EncodeStats stats{.non_finite = n_non_finite > 0};
   write_header(args, stats);
   return stats;
 }
 
-TopkView view(const CodecSpec& spec, const std::byte* wire, size_t n) {
-  PlaneReader planes(wire);
-  const std::byte* indices = planes.next(topk_index_bytes(n, spec.k));
-  const std::byte* values = planes.next(topk_entries(n, spec.k));
-  return {.indices = indices, .values = values, .scales = planes.next(scale_bytes(n))};
-}
-
-void decode(const CodecSpec& spec, const std::byte* wire, std::span<float> out) {
-  topk_decode(view(spec, wire, out.size()), spec.k, out);
-}
-
-void decode_accumulate(const CodecSpec& spec, const std::byte* wire, std::span<float> out) {
-  topk_decode_accumulate(view(spec, wire, out.size()), spec.k, out);
+void decode_run(const DecodeRun& run) {
+  const int k = run.spec.k;
+  PlaneReader planes(run.wire);
+  const std::byte* indices = planes.next(topk_index_bytes(run.n, k)) + topk_index_bytes(run.begin, k);
+  const std::byte* values = planes.next(topk_entries(run.n, k)) + topk_entries(run.begin, k);
+  const std::byte* scales = planes.next(scale_bytes(run.n)) + scale_bytes(run.begin);
+  (run.how == Decode::kSet ? topk_decode : topk_decode_accumulate)({indices, values, scales}, k, run.out);
 }
 
 }  // namespace
@@ -67,8 +68,7 @@ CodecInfo topk_codec() {
           .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
-          .decode = decode,
-          .decode_accumulate = decode_accumulate};
+          .decode_run = decode_run};
 }
 
 }  // namespace tern

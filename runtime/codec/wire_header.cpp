@@ -4,17 +4,10 @@
 #include <limits>
 
 #include "runtime/base/crc32c.h"
-#include "runtime/base/dtype.h"
 #include "runtime/codec/message.h"
 
 namespace tern {
 namespace {
-
-/// The option that travels in the header: 0 for codecs without one.
-uint16_t option_of(const CodecSpec& spec) {
-  const auto options = info(spec.id).options;
-  return options.empty() ? uint16_t{0} : static_cast<uint16_t>(spec.*options[0].member);
-}
 
 uint32_t checksum_of(const std::byte* wire, size_t n_wire_bytes, bool with_payload) {
   const uint32_t of_header = crc32c({wire, offsetof(WireHeader, crc32c)});
@@ -24,9 +17,11 @@ uint32_t checksum_of(const std::byte* wire, size_t n_wire_bytes, bool with_paylo
 
 std::string codec_text(const WireHeader& header) {
   if (header.codec >= codecs().size()) return fmt::format("codec number {}", header.codec);
-  CodecSpec spec{.id = static_cast<CodecId>(header.codec)};
-  for (const CodecOption& option : info(spec.id).options) spec.*option.member = header.option;
-  return to_string(spec);
+  return to_string(spec_of(static_cast<CodecId>(header.codec), header.option));
+}
+
+std::string dtype_text(uint8_t dtype) {
+  return dtype < kDtypes.size() ? std::string(kDtypes[dtype].name) : fmt::format("dtype number {}", dtype);
 }
 
 Status check_tag(const WireTag& got, const WireTag& tag, int sender) {
@@ -46,24 +41,25 @@ WireHeader read_header(const std::byte* wire) {
 }
 
 void write_header(const EncodeArgs& args, const EncodeStats& stats) {
-  TERN_CHECK(args.in.size() <= std::numeric_limits<uint32_t>::max());
+  TERN_CHECK(args.in.n <= std::numeric_limits<uint32_t>::max());
   WireHeader header;
   header.codec = static_cast<uint8_t>(args.spec.id);
-  header.dtype = static_cast<uint8_t>(Dtype::kFloat32);
+  header.dtype = static_cast<uint8_t>(args.in.dtype);
   header.flags = static_cast<uint8_t>((stats.non_finite ? kWireNonFinite : 0) |
                                       (stats.n_saturated > 0 ? kWireSaturated : 0) |
                                       (args.checksum ? kWireChecksum : 0));
-  header.option = option_of(args.spec);
+  header.option = option_number(args.spec);
   header.tag = args.tag;
-  header.count = static_cast<uint32_t>(args.in.size());
+  header.count = static_cast<uint32_t>(args.in.n);
   std::memcpy(args.wire, &header, sizeof(header));
-  const size_t n_wire_bytes = info(args.spec.id).wire_bytes(args.spec, args.in.size());
+  const size_t n_wire_bytes = info(args.spec.id).wire_bytes(args.spec, args.in.dtype, args.in.n);
   header.crc32c = checksum_of(args.wire, n_wire_bytes, args.checksum);
   std::memcpy(args.wire + offsetof(WireHeader, crc32c), &header.crc32c, sizeof(header.crc32c));
 }
 
-Status check_header(const Received& message, const CodecSpec& expected, const WireTag& tag, size_t n) {
+Status check_header(const Received& message, const Expected& expected) {
   const auto& [wire, n_wire_bytes, sender] = message;
+  const auto& [spec, tag, dtype, n] = expected;
   if (n_wire_bytes < sizeof(WireHeader)) {
     return error_at(sender, Code::kCorrupt, "rank {} sent {} bytes where a message has a header of {}",
                     sender, n_wire_bytes, sizeof(WireHeader));
@@ -79,20 +75,19 @@ Status check_header(const Received& message, const CodecSpec& expected, const Wi
                     "rank {} sent a message of {} bytes whose checksum {:#010x} does not hold", sender,
                     n_wire_bytes, got.crc32c);
   }
-  if (got.codec != static_cast<uint8_t>(expected.id) || got.option != option_of(expected)) {
+  if (got.codec != static_cast<uint8_t>(spec.id) || got.option != option_number(spec)) {
     return error_at(sender, Code::kMismatch, "rank {} sent a message encoded with {}; expected {}", sender,
-                    codec_text(got), to_string(expected));
+                    codec_text(got), to_string(spec));
   }
-  if (got.dtype != static_cast<uint8_t>(Dtype::kFloat32) || got.count != n) {
-    return error_at(sender, Code::kMismatch,
-                    "rank {} sent {} elements of dtype number {}; expected {} of fp32 (0)", sender, got.count,
-                    got.dtype, n);
+  if (got.dtype != static_cast<uint8_t>(dtype) || got.count != n) {
+    return error_at(sender, Code::kMismatch, "rank {} sent {} elements of {}; expected {} of {}", sender,
+                    got.count, dtype_text(got.dtype), n, name(dtype));
   }
   TERN_TRY(check_tag(got.tag, tag, sender));
-  const size_t n_expected_bytes = info(expected.id).wire_bytes(expected, n);
+  const size_t n_expected_bytes = info(spec.id).wire_bytes(spec, dtype, n);
   if (n_wire_bytes != n_expected_bytes) {
     return error_at(sender, Code::kMismatch, "rank {} sent {} bytes for {} elements of {}; expected {}",
-                    sender, n_wire_bytes, n, to_string(expected), n_expected_bytes);
+                    sender, n_wire_bytes, n, to_string(spec), n_expected_bytes);
   }
   return {};
 }

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/dtype.h"
 #include "runtime/base/status.h"
+#include "runtime/codec/codec_spec.h"
 
 namespace tern {
-
-struct CodecSpec;
 
 static_assert(std::endian::native == std::endian::little,
               "wire formats are little endian and written as they lie");
@@ -24,7 +24,7 @@ struct WireTag {
 };
 
 inline constexpr uint16_t kWireMagic = 0x5254;  // "TR"
-inline constexpr uint8_t kWireVersion = 1;
+inline constexpr uint8_t kWireVersion = 2;
 inline constexpr size_t kPlaneAlignment = 16;
 
 enum WireFlag : uint8_t {
@@ -39,7 +39,7 @@ struct WireHeader {
   uint8_t codec = 0;
   uint8_t dtype = 0;    ///< of the elements: Dtype
   uint8_t flags = 0;    ///< WireFlag
-  uint16_t option = 0;  ///< topk: k
+  uint16_t option = 0;  ///< option_number() of the codec's options
   WireTag tag;
   uint32_t count = 0;   ///< elements
   uint32_t crc32c = 0;  ///< of the 28 bytes above and, with kWireChecksum, of the payload
@@ -54,16 +54,27 @@ struct Received {
   int sender = -1;
 };
 
-/// Whether a message is what the receiver expects: `n` fp32
-/// elements encoded with `expected`, about `tag`. Nothing behind the header is read unless the sender asked
+/// What the receiver of a message expects it to be.
+struct Expected {
+  CodecSpec spec;
+  WireTag tag;
+  Dtype dtype = Dtype::kFloat32;
+  size_t n = 0;  ///< elements
+};
+
+/// Whether a message is what the receiver expects. Nothing behind the header is read unless the sender asked
 /// for a checksum.
 ///
 /// Errors, all naming the sender: kCorrupt (too short, another magic or version, a checksum that does not
-/// hold: damaged
-///         or not Tern's); kMismatch (another codec, option, dtype, count, tag or length, with both values).
-Status check_header(const Received& message, const CodecSpec& expected, const WireTag& tag, size_t n);
+/// hold: damaged or not Tern's); kMismatch (another codec, option, dtype, count, tag or length, with both
+/// values).
+Status check_header(const Received& message, const Expected& expected);
 
 /// The header of a message as it lies there; check_header() first.
 WireHeader read_header(const std::byte* wire);
+/// The type of a message's elements.
+inline Dtype dtype_of(const WireHeader& header) {
+  return static_cast<Dtype>(header.dtype);
+}
 
 }  // namespace tern

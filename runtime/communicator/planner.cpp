@@ -26,10 +26,8 @@ Result<const Decision*> Planner::decide(const Shape& shape) {
   if (last_ != nullptr && shape == last_shape_) return last_;
   const std::string_view only =
       shape.algorithm.empty() ? setup_.rules.find(shape.collective, shape.n_bytes) : shape.algorithm;
-  const Key key{shape.collective, size_class(shape.n_bytes),
-                shape.elt,        shape.root,
-                shape.codec.id,   shape.codec.k,
-                shape.uneven,     shape.in_place,
+  const Key key{shape.collective, size_class(shape.n_bytes),  shape.elt,    shape.root,
+                shape.codec.id,   option_number(shape.codec), shape.uneven, shape.in_place,
                 std::string(only)};
   auto found = decisions_.find(key);
   if (found == decisions_.end()) {
@@ -58,7 +56,7 @@ Result<Decision> Planner::choose(const Shape& shape, std::string_view only) {
   CostModel model = setup_.model;
   if (encoded) {
     model.wire_ratio =
-        info(shape.codec.id).bits_per_element(shape.codec) / (8 * static_cast<double>(shape.elt));
+        info(shape.codec.id).bits_per_element(shape.codec, shape.elt) / (8 * static_cast<double>(shape.elt));
     query.least_segment = static_cast<size_t>(kLeastWireBytes / model.wire_ratio);
   }
   TERN_ASSIGN(const Candidate best, fastest_candidate(query, model));

@@ -98,7 +98,7 @@ Runner::Runner(const Setup& setup, Planner planner)
 Result<CodecSpec> Runner::codec_for(const Operation& o, size_t count) const {
   const bool can_encode =
       o.collective == Collective::kAllReduce || o.collective == Collective::kReduceScatter;
-  const bool fits = o.out.dtype == Dtype::kFloat32 && (o.op == Op::kSum || o.op == Op::kAvg);
+  const bool fits = is_encodable(o.out.dtype) && (o.op == Op::kSum || o.op == Op::kAvg);
   if (!o.options.codec.has_value()) {
     // The default codec applies where it can; a call that names one must get it or an error.
     const bool has_residual =
@@ -112,14 +112,12 @@ Result<CodecSpec> Runner::codec_for(const Operation& o, size_t count) const {
                  name(o.collective), codec.name);
   }
   if (!fits) {
-    return error(Code::kUnsupported, "codec {} encodes fp32 sums and averages, not {} {}", codec.name,
-                 name(o.out.dtype), name(o.op));
+    return error(Code::kUnsupported, "codec {} encodes sums and averages of {}, not {} of {}", codec.name,
+                 encodable_dtypes(), name(o.op), name(o.out.dtype));
   }
-  if (codec.residual == ResidualUse::kMandatory && o.options.residual == nullptr && count > 0) {
-    return error(
-        Code::kInvalidArgument,
-        "codec {} is biased and needs a residual of {} floats (CallOptions::residual), which is not there",
-        codec.name, count);
+  if (const Status fit = check_residual(*o.options.codec, o.options.residual != nullptr);
+      count > 0 && !fit.ok()) {
+    return error(fit.error().code, "{} (CallOptions::residual, {} floats)", fit.error().message, count);
   }
   return *o.options.codec;
 }

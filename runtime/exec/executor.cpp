@@ -6,6 +6,7 @@
 
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
+#include "runtime/codec/decode.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/waiter.h"
 
@@ -81,7 +82,7 @@ class Executor::Run {
     const size_t n_rounds = program_.rounds.size();
     depth_ = std::max<size_t>(1, std::min(layout_.n_segments(), n_rounds));
     max_chunk_ = layout_.max_chunk();
-    wire_stride_ = program_.plan.encoded ? round_up(codec_.wire_bytes(signature_.codec, max_chunk_)) : 0;
+    wire_stride_ = program_.plan.encoded ? round_up(wire_bytes(max_chunk_)) : 0;
     const Memory::Shape shape{
         .n_recvs = layout_.n_segments() == 1 ? most_recvs() : static_cast<size_t>(program_.max_recvs),
         .n_sends = static_cast<size_t>(program_.max_sends),
@@ -164,14 +165,14 @@ class Executor::Run {
     return memory_.wire() + place * wire_stride_;
   }
 
-  size_t wire_bytes(const Range& r) const { return codec_.wire_bytes(signature_.codec, r.size()); }
+  size_t wire_bytes(size_t n) const { return codec_.wire_bytes(signature_.codec, signature_.dtype, n); }
 
   void post_recvs(const Round& round, size_t segment) {
     for (const PostedRecv& posted : round.recvs) {
       const Range r = range(posted.dst, segment);
       RecvRequest& request = memory_.next_recv();
       request.peer = world_rank(posted.peer);
-      request.n_bytes = posted.encoded ? wire_bytes(r) : r.size() * elt_;
+      request.n_bytes = posted.encoded ? wire_bytes(r.size()) : r.size() * elt_;
       request.into = posted.lands ? address(posted.dst, r, segment) : memory_.land(round_up(request.n_bytes));
       request.data = nullptr;
       transport_.recv(request);
@@ -184,7 +185,7 @@ class Executor::Run {
       SendRequest& request = memory_.next_send(slot);
       request.peer = world_rank(action.peer);
       request.data = address(action.src, r, segment);
-      request.n_bytes = action.wire >= 0 ? wire_bytes(r) : r.size() * elt_;
+      request.n_bytes = action.wire >= 0 ? wire_bytes(r.size()) : r.size() * elt_;
       request.envelope = envelope(r.size());
       request.lands = !reduces(signature_.collective);
       counters_.bytes_on_wire += request.n_bytes;
@@ -205,18 +206,43 @@ class Executor::Run {
 
   bool finish_round(const Round& round, size_t segment, int recv_base) {
     for (const Action& action : round.work) {
-      const bool done = action.kind == ActionKind::kCombine ? combine(action, segment, recv_base)
-                                                            : codec_work(action, segment, recv_base);
-      if (!done) return false;
+      if (!work(action, segment, recv_base)) return false;
     }
     return true;
+  }
+
+  bool work(const Action& action, size_t segment, int recv_base) {
+    switch (action.kind) {
+      case ActionKind::kCombine:
+        return combine(action, segment, recv_base);
+      case ActionKind::kDecode:
+        return decode(action, segment, recv_base);
+      case ActionKind::kKeepWire:
+        return keep_wire(action, segment, memory_.recv(recv_base + action.recv_idx));
+      case ActionKind::kEncode:
+        encode(action, segment);
+        return true;
+      case ActionKind::kSend:
+        break;
+    }
+    return true;
+  }
+
+  std::span<const Operand> operands_of(const Action& action) const {
+    return {&program_.operands[static_cast<size_t>(action.first_operand)],
+            static_cast<size_t>(action.n_operands)};
+  }
+
+  void release(std::span<const Operand> operands, int recv_base) {
+    for (const Operand& operand : operands) {
+      if (operand.recv_idx >= 0) transport_.release(memory_.recv(recv_base + operand.recv_idx));
+    }
   }
 
   bool combine(const Action& action, size_t segment, int recv_base) {
     const Range r = range(action.dst, segment);
     std::byte* dst = address(action.dst, r, segment);
-    const std::span<const Operand> operands(&program_.operands[static_cast<size_t>(action.first_operand)],
-                                            static_cast<size_t>(action.n_operands));
+    const std::span<const Operand> operands = operands_of(action);
     memory_.sources.clear();
     for (const Operand& operand : operands) {
       if (operand.recv_idx < 0) {
@@ -233,9 +259,7 @@ class Executor::Run {
       const ReduceOptions options{.stream = streams(action.dst, r)};
       reduce(signature_.dtype, signature_.op, dst, {memory_.sources, r.size(), options});
     }
-    for (const Operand& operand : operands) {
-      if (operand.recv_idx >= 0) transport_.release(memory_.recv(recv_base + operand.recv_idx));
-    }
+    release(operands, recv_base);
     return true;
   }
 
@@ -250,20 +274,12 @@ class Executor::Run {
     return address(ref, is_moved ? range(ref, segment) : dst, segment);
   }
 
-  bool codec_work(const Action& action, size_t segment, int recv_base) {
-    if (action.kind == ActionKind::kEncode) {
-      encode(action, segment);
-      return true;
-    }
-    RecvRequest* request = action.recv_idx >= 0 ? &memory_.recv(recv_base + action.recv_idx) : nullptr;
-    if (request != nullptr && !arrived(*request)) return false;
-    if (action.kind == ActionKind::kKeepWire) {
-      std::byte* place = wire(action.wire, segment);
-      if (request->data != place) copy(place, request->data, request->n_bytes);
-      transport_.release(*request);
-      return true;
-    }
-    return decode(action, segment, request);
+  bool keep_wire(const Action& action, size_t segment, RecvRequest& request) {
+    if (!arrived(request) || !is_expected(request, range(action.dst, segment))) return false;
+    std::byte* place = wire(action.wire, segment);
+    if (request.data != place) copy(place, request.data, request.n_bytes);
+    transport_.release(request);
+    return true;
   }
 
   void encode(const Action& action, size_t segment) {
@@ -274,13 +290,11 @@ class Executor::Run {
     if (action.src.buffer != Buffer::kInput && signature_.op == Op::kAvg) {
       tern::average(signature_.dtype, src, program_.plan.n_ranks, r.size());
     }
-    WireTag tag = call_.tag;
-    tag.element_offset = r.begin;
-    const EncodeStats stats = codec_.encode({.in = {reinterpret_cast<const float*>(src), r.size()},
+    const EncodeStats stats = codec_.encode({.in = {src, r.size(), signature_.dtype},
                                              .residual = residual_at(r.begin),
                                              .wire = wire(action.wire, segment),
                                              .spec = signature_.codec,
-                                             .tag = tag});
+                                             .tag = tag_of(r)});
     counters_.non_finite |= stats.non_finite;
     counters_.n_saturated += stats.n_saturated;
   }
@@ -290,24 +304,47 @@ class Executor::Run {
     return used ? call_.residual + element : nullptr;
   }
 
-  bool decode(const Action& action, size_t segment, RecvRequest* request) {
+  WireTag tag_of(const Range& r) const {
+    return {.step = call_.tag.step, .bucket = call_.tag.bucket, .element_offset = r.begin};
+  }
+
+  bool is_expected(const RecvRequest& request, const Range& r) {
+    const Status header =
+        check_header({static_cast<const std::byte*>(request.data), request.n_bytes, request.peer},
+                     {signature_.codec, tag_of(r), signature_.dtype, r.size()});
+    return header.ok() || fail(header.error());
+  }
+
+  bool decode(const Action& action, size_t segment, int recv_base) {
     const Range r = range(action.dst, segment);
-    const auto* bytes =
-        request != nullptr ? static_cast<const std::byte*>(request->data) : wire(action.wire, segment);
-    if (request != nullptr) {
-      WireTag tag = call_.tag;
-      tag.element_offset = r.begin;
-      const Status header =
-          check_header({bytes, request->n_bytes, request->peer}, signature_.codec, tag, r.size());
-      if (!header.ok()) return fail(header.error());
+    const std::span<const Operand> operands = operands_of(action);
+    memory_.shares.clear();
+    for (const Operand& operand : operands) {
+      Share share;
+      if (operand.recv_idx >= 0) {
+        RecvRequest& request = memory_.recv(recv_base + operand.recv_idx);
+        if (!arrived(request)) return false;
+        if (operand.wire < 0) {
+          share.elements = request.data;
+        } else if (!is_expected(request, r)) {
+          return false;
+        } else {
+          share.wire = static_cast<const std::byte*>(request.data);
+        }
+      } else if (operand.wire >= 0) {
+        share.wire = wire(operand.wire, segment);
+      } else {
+        share.elements = address(operand.local, r, segment);
+      }
+      memory_.shares.push_back(share);
     }
-    const std::span<float> out(reinterpret_cast<float*>(address(action.dst, r, segment)), r.size());
-    if (action.kind == ActionKind::kDecode) {
-      codec_.decode(signature_.codec, bytes, out);
+    const View out(address(action.dst, r, segment), r.size(), signature_.dtype);
+    if (operands.size() == 1) {  // which is encoded
+      tern::decode(signature_.codec, memory_.shares[0].wire, out);
     } else {
-      codec_.decode_accumulate(signature_.codec, bytes, out);
+      decode_sum(signature_.codec, memory_.shares, out);
     }
-    if (request != nullptr) transport_.release(*request);
+    release(operands, recv_base);
     return true;
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/heap.h"
+#include "runtime/codec/decode.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/waiter.h"
 #include "runtime/transport/transport.h"
@@ -77,6 +78,7 @@ struct Executor::Memory {
 
   SpinBudget spin;
   std::vector<const void*> sources;  ///< operands of the operation at hand
+  std::vector<Share> shares;         ///< the same where some are encoded
 
  private:
   struct Sends {

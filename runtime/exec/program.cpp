@@ -7,15 +7,18 @@ namespace tern {
 
 namespace {
 
-bool combines(StepKind kind) {
-  return kind == StepKind::kRecv || kind == StepKind::kRecvReduce || kind == StepKind::kCopy ||
-         kind == StepKind::kReduce;
+// Whether a step adds an operand to what the steps before it made of its destination.
+bool adds(StepKind kind) {
+  return kind == StepKind::kRecvReduce || kind == StepKind::kReduce || kind == StepKind::kDecodeAccumulate;
 }
 bool receives(StepKind kind) {
   return kind == StepKind::kRecv || kind == StepKind::kRecvReduce;
 }
-bool overwrites(StepKind kind) {
-  return kind == StepKind::kRecv || kind == StepKind::kCopy;
+bool decodes(StepKind kind) {
+  return kind == StepKind::kDecode || kind == StepKind::kDecodeAccumulate;
+}
+bool receives_wire(const Step& step) {
+  return step.kind == StepKind::kRecv && step.dst.buffer == Buffer::kWire;
 }
 
 class Compiler {
@@ -42,7 +45,7 @@ class Compiler {
     kept_.resize(static_cast<size_t>(program_.plan.n_wire));
     received_in_.assign(kept_.size(), -1);
     for (const Step& step : program_.plan.steps) {
-      if (step.kind == StepKind::kRecv && step.dst.buffer == Buffer::kWire) {
+      if (receives_wire(step)) {
         received_in_.at(static_cast<size_t>(step.dst.slot)) = step.round;
       }
       const bool reads_wire = step.kind != StepKind::kRecv && step.src.buffer == Buffer::kWire;
@@ -71,14 +74,10 @@ class Compiler {
         round.work.push_back(
             {.kind = ActionKind::kEncode, .src = step.src, .dst = step.dst, .wire = step.dst.slot});
         return i + 1;
-      case StepKind::kDecode:
-      case StepKind::kDecodeAccumulate:
-        add_decode(step, round);
-        return i + 1;
       default:
         break;
     }
-    if (step.kind == StepKind::kRecv && step.dst.buffer == Buffer::kWire) {
+    if (receives_wire(step)) {
       add_wire_recv(step, round);
       return i + 1;
     }
@@ -87,17 +86,6 @@ class Compiler {
 
   void note_runs(const Step& step) {
     if (step.src.n_chunks > 1 || step.dst.n_chunks > 1) program_.moves_runs = true;
-  }
-
-  void add_decode(const Step& step, Round& round) {
-    const auto wire = static_cast<size_t>(step.src.slot);
-    const bool fresh = received_in_[wire] == static_cast<int>(step.round);
-    round.work.push_back(
-        {.kind = step.kind == StepKind::kDecode ? ActionKind::kDecode : ActionKind::kDecodeAccumulate,
-         .src = step.src,
-         .dst = step.dst,
-         .wire = step.src.slot,
-         .recv_idx = fresh ? recv_of_wire(round, step.src.slot) : -1});
   }
 
   static int recv_of_wire(const Round& round, int wire) {
@@ -113,6 +101,7 @@ class Compiler {
         {.peer = step.peer, .dst = step.dst, .lands = true, .encoded = true, .wire = step.dst.slot});
     if (kept_[static_cast<size_t>(step.dst.slot)]) {
       round.work.push_back({.kind = ActionKind::kKeepWire,
+                            .dst = step.dst,
                             .wire = step.dst.slot,
                             .recv_idx = static_cast<int>(round.recvs.size()) - 1});
     }
@@ -123,14 +112,18 @@ class Compiler {
     const Step& first = steps[begin];
     Action action{.kind = ActionKind::kCombine, .dst = first.dst};
     action.first_operand = static_cast<int>(program_.operands.size());
-    if (!overwrites(first.kind)) program_.operands.push_back({.recv_idx = -1, .local = first.dst});
+    if (adds(first.kind)) program_.operands.push_back({.local = first.dst});
     size_t i = begin;
     for (; i < steps.size(); ++i) {
       const Step& step = steps[i];
-      const bool joins = i == begin || (step.round == first.round && combines(step.kind) &&
-                                        !overwrites(step.kind) && step.dst == first.dst);
-      if (!joins) break;
+      if (i > begin && step.round != first.round) break;
       note_runs(step);
+      if (receives_wire(step)) {  // of a share that is decoded further on
+        add_wire_recv(step, round);
+        continue;
+      }
+      if (i > begin && (!adds(step.kind) || step.dst != first.dst)) break;
+      if (decodes(step.kind)) action.kind = ActionKind::kDecode;
       add_operand(step, round);
     }
     action.n_operands = static_cast<int>(program_.operands.size()) - action.first_operand;
@@ -141,12 +134,19 @@ class Compiler {
   }
 
   void add_operand(const Step& step, Round& round) {
+    if (decodes(step.kind)) {
+      const auto wire = static_cast<size_t>(step.src.slot);
+      const bool passes_by = received_in_[wire] == static_cast<int>(step.round) && !kept_[wire];
+      program_.operands.push_back(
+          {.recv_idx = passes_by ? recv_of_wire(round, step.src.slot) : -1, .wire = step.src.slot});
+      return;
+    }
     if (!receives(step.kind)) {
-      program_.operands.push_back({.recv_idx = -1, .local = step.src});
+      program_.operands.push_back({.local = step.src});
       return;
     }
     round.recvs.push_back({.peer = step.peer, .dst = step.dst});
-    program_.operands.push_back({.recv_idx = static_cast<int>(round.recvs.size()) - 1, .local = {}});
+    program_.operands.push_back({.recv_idx = static_cast<int>(round.recvs.size()) - 1});
   }
 
   Program program_;

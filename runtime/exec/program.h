@@ -8,9 +8,11 @@
 
 namespace tern {
 
-/// One input of a fused operation: this rank's memory, or what a receive of the round brings.
+/// One input of a fused operation: this rank's memory, an encoded chunk, or what a receive of
+/// the round brings.
 struct Operand {
   int recv_idx = -1;  ///< into Round's receives; -1: local
+  int wire = -1;      ///< encoded: the wire chunk
   Ref local;
 };
 
@@ -22,16 +24,17 @@ struct PostedRecv {
   int wire = -1;  ///< encoded: the wire chunk
 };
 
-enum class ActionKind : uint8_t { kSend, kEncode, kCombine, kDecode, kDecodeAccumulate, kKeepWire };
+enum class ActionKind : uint8_t { kSend, kEncode, kCombine, kDecode, kKeepWire };
 
-/// Executed in order. kCombine writes `dst` once from all of its operands, in the plan's order.
+/// Executed in order. kCombine, and kDecode where operands are encoded, write `dst` once from all of their
+/// operands, in the plan's order.
 struct Action {
   ActionKind kind = ActionKind::kSend;
   int peer = -1;
   Ref src;
   Ref dst;
-  int wire = -1;      ///< encode, decode, sends of wire chunks
-  int recv_idx = -1;  ///< decode straight from a receive; -1: from the wire buffer
+  int wire = -1;      ///< encode, keep, sends of wire chunks
+  int recv_idx = -1;  ///< keep
   int first_operand = 0;
   int n_operands = 0;
 };
@@ -55,8 +58,8 @@ struct Program {
   int max_sends = 0;
 };
 
-/// Fuses consecutive receives, reductions and copies of a round into one n-ary operation per destination, in
-/// listed order, and decodes straight from received messages where nothing forwards them.
+/// Fuses consecutive receives, reductions, copies and decodings of a round into one n-ary operation per
+/// destination, in listed order, which decodes straight from received messages where nothing forwards them.
 Program compile(Plan plan);
 
 }  // namespace tern

@@ -1,7 +1,5 @@
 #include "runtime/exec/signature.h"
 
-#include <bit>
-
 namespace tern {
 
 namespace {
@@ -15,17 +13,15 @@ constexpr uint64_t mask(int n_bits) {
   return (uint64_t{1} << n_bits) - 1;
 }
 
-// topk's k is a power of two between 16 and 128: four bits of exponent beside four bits of id.
+// Four bits of id, four of options: a test holds all codecs to it.
 uint64_t codec_bits(const CodecSpec& spec) {
-  const auto exponent = static_cast<uint64_t>(std::countr_zero(static_cast<uint32_t>(spec.k)));
-  return static_cast<uint64_t>(spec.id) | (exponent & 0xF) << 4;
+  return static_cast<uint64_t>(spec.id) | static_cast<uint64_t>(option_number(spec)) << 4;
 }
 
 CodecSpec codec_from(uint64_t bits) {
-  CodecSpec spec;
-  spec.id = static_cast<CodecId>(bits & 0xF);
-  spec.k = 1 << (bits >> 4);
-  return spec;
+  const uint64_t id = bits & 0xF;
+  if (id >= codecs().size()) return {};  // of a message that is not Tern's
+  return spec_of(static_cast<CodecId>(id), static_cast<uint16_t>(bits >> 4));
 }
 
 constexpr uint32_t kMessagePlan = (1U << kPlanBits) - 1;

@@ -8,6 +8,7 @@
 #include "bench/perf_gradient.h"
 #include "kernels/reduce.h"
 #include "runtime/base/philox.h"
+#include "runtime/codec/decode.h"
 
 namespace tern::bench {
 namespace {
@@ -127,13 +128,13 @@ std::vector<float> through_codec(const GradientData& data, const GradientData::K
                                  int n_summed) {
   const CodecInfo& codec = info(key.codec.id);
   const auto there_and_back = [&](std::vector<float>& values) {
-    std::vector<std::byte> wire(codec.wire_bytes(key.codec, n));
+    std::vector<std::byte> wire(codec.wire_bytes(key.codec, Dtype::kFloat32, n));
     std::vector<float> residual(n);
-    codec.encode({.in = values,
+    codec.encode({.in = std::span(values),
                   .residual = codec.residual == ResidualUse::kMandatory ? residual.data() : nullptr,
                   .wire = wire.data(),
                   .spec = key.codec});
-    codec.decode(key.codec, wire.data(), values);
+    decode(key.codec, wire.data(), std::span(values));
   };
   std::vector<float> sum(n);
   for (int r = 0; r < n_summed; ++r) {
@@ -160,6 +161,19 @@ TEST(PerfGradient, EveryCodecStaysWithinItsBound) {
       EXPECT_GT(verdict.exact_squared, 0);
       EXPECT_LE(verdict.error_squared, verdict.exact_squared) << codec.name;
     }
+  }
+}
+
+TEST(PerfGradient, SharesAndResultsAreElementsOfTheType) {
+  for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kFloat16}) {
+    const GradientData data({.codec = {.id = CodecId::kQ8}, .dtype = dtype, .n_ranks = 1, .seed = 3});
+    std::vector<Float16> elements(1000);
+    data.fill(0, elements.size(), elements.data());
+    const std::vector<Origin> origins = {{Origin::kReduced, 0, elements.size()}};
+    EXPECT_EQ(data.judge(origins, elements.data()).error_squared, 0) << name(dtype);
+    elements[7].bits ^= 0x8000;
+    elements[7].bits |= 0x4000;
+    EXPECT_EQ(data.judge(origins, elements.data()).n_wrong, 1U) << name(dtype);
   }
 }
 

@@ -1,8 +1,13 @@
-// q8 and topk: the vector kernels give the bytes of the scalar reference, whatever the input.
+// Block codecs and topk: the vector kernels give the bytes of the scalar reference, whatever the input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/block_scale.h"
+#include "kernels/block_scalar.h"
+#include "kernels/fp16.h"
+#include "kernels/fp8.h"
+#include "kernels/mxfp8.h"
+#include "kernels/q5.h"
+#include "kernels/q6.h"
 #include "kernels/q8.h"
 #include "kernels/scalar.h"
 #include "kernels/topk.h"
@@ -23,6 +28,7 @@ struct Encoded {
   std::vector<std::byte> bytes;
   std::vector<float> residual;
   size_t n_non_finite = 0;
+  size_t n_saturated = 0;
 };
 
 /// Planes at odd addresses inside a buffer whose bytes outside of the planes must stay 0x5A.
@@ -40,13 +46,56 @@ struct OddPlanes {
   std::vector<std::byte> bytes;
 };
 
-using Q8Encode = size_t (*)(std::span<const float>, float*, Q8Planes);
-Encoded run_q8(Q8Encode encode, std::span<const float> in, const std::vector<float>* residual) {
-  OddPlanes planes({q8_blocks(in.size()) * 2, in.size()});
+/// A format's kernels and their definition.
+struct BlockCase {
+  std::string_view name;
+  BlockShape shape;
+  bool rounds;  ///< stochastically too
+  BlockCounts (*encode)(const BlockInput&, BlockPlanes);
+  void (*decode)(BlockView, std::span<float>, Decode);
+  BlockCounts (*scalar_encode)(const BlockInput&, BlockPlanes);
+  void (*scalar_decode)(BlockView, std::span<float>, Decode);
+};
+template <class Format>
+BlockCase block_case(std::string_view name, decltype(BlockCase::encode) encode,
+                     decltype(BlockCase::decode) decode) {
+  return {name,
+          Format::kShape,
+          Format::kRounds,
+          encode,
+          decode,
+          scalar::encode_blocks<Format>,
+          scalar::decode_blocks<Format>};
+}
+std::vector<BlockCase> block_cases() {
+  return {block_case<Q8>("q8", q8_encode, q8_decode),
+          block_case<Q6>("q6", q6_encode, q6_decode),
+          block_case<Q5>("q5", q5_encode, q5_decode),
+          block_case<ScaledFp16>("fp16", fp16_encode, fp16_decode),
+          block_case<ScaledFp8<Float8E4m3>>("fp8 e4m3", fp8_e4m3_encode, fp8_e4m3_decode),
+          block_case<ScaledFp8<Float8E5m2>>("fp8 e5m2", fp8_e5m2_encode, fp8_e5m2_decode),
+          block_case<Mxfp8>("mxfp8", mxfp8_encode, mxfp8_decode)};
+}
+
+OddPlanes odd_planes(const BlockShape& shape, size_t n) {
+  return {shape.scales(n), shape.codes(n), shape.high(n)};
+}
+BlockPlanes planes_of(OddPlanes& odd) {
+  return {.scales = odd.plane(0), .codes = odd.plane(1), .high = odd.plane(2)};
+}
+BlockView view_of(OddPlanes& odd) {
+  return {.scales = odd.plane(0), .codes = odd.plane(1), .high = odd.plane(2)};
+}
+
+Encoded run_blocks(decltype(BlockCase::encode) encode, const BlockShape& shape, BlockInput run,
+                   const std::vector<float>* residual) {
+  OddPlanes planes = odd_planes(shape, run.in.size());
   Encoded out;
   if (residual != nullptr) out.residual = *residual;
-  out.n_non_finite = encode(in, residual != nullptr ? out.residual.data() : nullptr,
-                            {.scales = planes.plane(0), .codes = planes.plane(1)});
+  if (residual != nullptr) run.residual = out.residual.data();
+  const BlockCounts counts = encode(run, planes_of(planes));
+  out.n_non_finite = counts.n_non_finite;
+  out.n_saturated = counts.n_saturated;
   out.bytes = planes.bytes;
   return out;
 }
@@ -66,6 +115,7 @@ Encoded run_topk(TopkEncode encode, std::span<const float> in, int k, const std:
 
 void expect_same(const Encoded& got, const Encoded& want, const std::string& what) {
   EXPECT_EQ(got.n_non_finite, want.n_non_finite) << what;
+  EXPECT_EQ(got.n_saturated, want.n_saturated) << what;
   EXPECT_EQ(got.bytes, want.bytes) << what;
   ASSERT_EQ(got.residual.size(), want.residual.size());
   if (got.residual.empty()) return;
@@ -88,9 +138,20 @@ void for_every_input(Check check) {
   }
 }
 
-TEST_P(BlockCodecsOnEveryTarget, Q8WritesTheBytesOfTheScalarReference) {
+TEST_P(BlockCodecsOnEveryTarget, BlocksAreTheBytesOfTheScalarReference) {
   for_every_input([](std::span<const float> in, const std::vector<float>* residual, const std::string& what) {
-    expect_same(run_q8(q8_encode, in, residual), run_q8(scalar::q8_encode, in, residual), what);
+    for (const BlockCase& c : block_cases()) {
+      for (const bool stochastic : {false, true}) {
+        if (stochastic && !c.rounds) continue;
+        // Element numbers that are no multiple of four, around one where the block number's upper half
+        // changes.
+        const BlockInput run = {
+            .in = in, .stochastic = stochastic, .random = {.step = 3, .first = (uint64_t{1} << 34) - 1001}};
+        expect_same(run_blocks(c.encode, c.shape, run, residual),
+                    run_blocks(c.scalar_encode, c.shape, run, residual),
+                    fmt::format("{} {}{}", c.name, what, stochastic ? " stochastic" : ""));
+      }
+    }
   });
 }
 
@@ -106,19 +167,17 @@ TEST_P(BlockCodecsOnEveryTarget, TopkWritesTheBytesOfTheScalarReference) {
 TEST_P(BlockCodecsOnEveryTarget, DecodingMatchesTheScalarReference) {
   for_every_input([](std::span<const float> in, const std::vector<float>* residual, const std::string& what) {
     if (residual != nullptr) return;
-    const size_t n = in.size();
-    OddPlanes planes({q8_blocks(n) * 2, n});
-    scalar::q8_encode(in, nullptr, {.scales = planes.plane(0), .codes = planes.plane(1)});
-    const Q8View view = {.scales = planes.plane(0), .codes = planes.plane(1)};
-    std::vector<float> got(n, 1.5F), want(n, 1.5F);
-    q8_decode_accumulate(view, got);
-    scalar::q8_decode_accumulate(view, want);
-    for (size_t i = 0; i < n; ++i)
-      ASSERT_TRUE(test::same_element(got[i], want[i])) << what << " element " << i;
-    q8_decode(view, got);
-    scalar::q8_decode(view, want);
-    for (size_t i = 0; i < n; ++i)
-      ASSERT_TRUE(test::same_element(got[i], want[i])) << what << " element " << i;
+    for (const BlockCase& c : block_cases()) {
+      OddPlanes planes = odd_planes(c.shape, in.size());
+      c.scalar_encode({.in = in}, planes_of(planes));
+      std::vector<float> got(in.size(), 1.5F), want(in.size(), 1.5F);
+      for (const Decode how : {Decode::kAdd, Decode::kSet}) {
+        c.decode(view_of(planes), got, how);
+        c.scalar_decode(view_of(planes), want, how);
+        for (size_t i = 0; i < in.size(); ++i)
+          ASSERT_TRUE(test::same_element(got[i], want[i])) << c.name << " " << what << " element " << i;
+      }
+    }
   });
 }
 

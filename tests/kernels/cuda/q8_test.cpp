@@ -1,8 +1,8 @@
 // q8 on the GPU gives the bytes of the scalar reference, whatever the input.
 #include <gtest/gtest.h>
 
+#include "kernels/block_scalar.h"
 #include "kernels/cuda/q8_body.cuh"
-#include "kernels/scalar.h"
 #include "tests/kernels/cuda/device.h"
 #include "tests/kernels/gradients.h"
 #include "tests/kernels/samples.h"
@@ -14,12 +14,12 @@ using test::bytes;
 
 constexpr size_t kSizes[] = {0, 1, 5, 127, 128, 129, 511, 512, 513, 1000, 4097, 9000};
 
-class Q8 : public test::OnEveryMachine {};
-TERN_ON_EVERY_MACHINE(Q8);
+class Q8OnGpu : public test::OnEveryMachine {};
+TERN_ON_EVERY_MACHINE(Q8OnGpu);
 
 /// What an encoder made, one element further than any 16-byte address when `skip` is 1.
 struct Encoded {
-  Encoded(size_t n, size_t skip) : scales(q8_blocks(n) + skip), codes(n + skip) {}
+  Encoded(size_t n, size_t skip) : scales(Q8::kShape.scales(n) / sizeof(uint16_t) + skip), codes(n + skip) {}
   std::vector<uint16_t> scales;
   std::vector<uint8_t> codes;
   std::vector<float> residual;
@@ -30,8 +30,10 @@ Encoded scalar_encoded(const std::vector<float>& in, const std::vector<float>& r
   Encoded out(in.size() - skip, skip);
   out.residual = residual;
   out.n_non_finite[0] = static_cast<uint32_t>(
-      scalar::q8_encode(std::span(in).subspan(skip), residual.empty() ? nullptr : out.residual.data() + skip,
-                        {bytes(out.scales.data() + skip), bytes(out.codes.data() + skip)}));
+      scalar::encode_blocks<Q8>({.in = std::span(in).subspan(skip),
+                                 .residual = residual.empty() ? nullptr : out.residual.data() + skip},
+                                {bytes(out.scales.data() + skip), bytes(out.codes.data() + skip)})
+          .n_non_finite);
   return out;
 }
 
@@ -50,7 +52,7 @@ Encoded encoded(const test::Machine& machine, const std::vector<float>& in,
   return out;
 }
 
-TEST_P(Q8, EncodesToTheBytesOfTheScalarReference) {
+TEST_P(Q8OnGpu, EncodesToTheBytesOfTheScalarReference) {
   for (const tern::test::GradientKind& kind : tern::test::kGradientKinds) {
     for (const size_t n : kSizes) {
       for (const size_t skip : {0, 1}) {
@@ -71,16 +73,16 @@ TEST_P(Q8, EncodesToTheBytesOfTheScalarReference) {
   }
 }
 
-TEST_P(Q8, DecodesLikeTheScalarReference) {
+TEST_P(Q8OnGpu, DecodesLikeTheScalarReference) {
   for (const tern::test::GradientKind& kind : tern::test::kGradientKinds) {
     for (const size_t n : kSizes) {
       for (const size_t skip : {0, 1}) {
         const Encoded in = scalar_encoded(tern::test::gradient(kind, n + skip, 3), {}, skip);
-        const Q8View view = {bytes(in.scales.data() + skip), bytes(in.codes.data() + skip)};
+        const BlockView view = {bytes(in.scales.data() + skip), bytes(in.codes.data() + skip)};
         for (const bool accumulate : {false, true}) {
           std::vector<float> want(n + skip, 1.5F), got = want;
           const auto want_span = std::span(want).subspan(skip);
-          accumulate ? scalar::q8_decode_accumulate(view, want_span) : scalar::q8_decode(view, want_span);
+          scalar::decode_blocks<Q8>(view, want_span, accumulate ? Decode::kAdd : Decode::kSet);
           test::Device device(GetParam());
           const Status status = device.run(Q8Decode{.in = {bytes(device.input("scales", in.scales, skip)),
                                                            bytes(device.input("codes", in.codes, skip))},

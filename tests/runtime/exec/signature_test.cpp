@@ -28,6 +28,20 @@ TEST(Signature, SurvivesPacking) {
   EXPECT_EQ(there.count, sample().count);
 }
 
+TEST(Signature, HoldsEveryCodecWithEveryOption) {
+  for (const CodecInfo& codec : codecs()) {
+    size_t n_specs = 1;
+    for (const CodecOption& option : codec.options) n_specs *= option.allowed.size();
+    for (size_t number = 0; number < n_specs; ++number) {
+      Signature s = sample();
+      s.codec = spec_of(codec.id, static_cast<uint16_t>(number));
+      EXPECT_EQ(option_number(s.codec), number) << to_string(s.codec);
+      EXPECT_EQ(unpack(pack(s)).codec, s.codec) << to_string(s.codec);
+      EXPECT_EQ(unpack(pack(s)).root, s.root) << to_string(s.codec);
+    }
+  }
+}
+
 TEST(Signature, EveryFieldChangesTheEnvelope) {
   const Envelope base = pack(sample());
   const auto differs = [&](auto change) {

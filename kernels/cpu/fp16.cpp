@@ -1,0 +1,39 @@
+#include "kernels/fp16.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/fp16.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "kernels/cpu/block_codec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tern {
+namespace HWY_NAMESPACE {
+
+BlockCounts fp16_encode_run(const BlockInput& run, BlockPlanes out) {
+  return encode_run<ScaledFp16>(run, out);
+}
+void fp16_decode_run(BlockView in, std::span<float> out, Decode how) {
+  decode_run<ScaledFp16>(in, out, how);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tern
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tern {
+
+HWY_EXPORT(fp16_encode_run);
+HWY_EXPORT(fp16_decode_run);
+
+BlockCounts fp16_encode(const BlockInput& run, BlockPlanes out) {
+  return HWY_DYNAMIC_DISPATCH(fp16_encode_run)(run, out);
+}
+void fp16_decode(BlockView in, std::span<float> out, Decode how) {
+  HWY_DYNAMIC_DISPATCH(fp16_decode_run)(in, out, how);
+}
+
+}  // namespace tern
+#endif  // HWY_ONCE
