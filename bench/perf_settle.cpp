@@ -44,7 +44,7 @@ Status take_transport(const PerfOptions& o, Config& config) {
 std::string that_encode() {
   std::vector<std::string_view> names;
   for (const Algorithm& row : algorithms())
-    if (row.can_encode) names.push_back(row.name);
+    if (row.can_encode()) names.push_back(row.name);
   return fmt::format("those that can: {}", fmt::join(names, ", "));
 }
 
@@ -62,7 +62,7 @@ Status take_algorithm(const PerfOptions& o, const PerfCollective& collective, Pe
                  collective.name);
   }
   const bool encodes = !o.codec.empty() && settings.codec.id != CodecId::kNone;
-  if (encodes && !choice->algorithm->can_encode) {
+  if (encodes && !choice->algorithm->can_encode()) {
     return error(Code::kInvalidArgument, "--algorithm {}: {} cannot carry --codec {}; {}", o.algorithm,
                  choice->algorithm->name, o.codec, that_encode());
   }

@@ -54,7 +54,7 @@ void add_two_levels(const SimQuestion& q, bool encoded, std::vector<Option>& opt
         // No two ranks of double trees over rails are alike: a thousand of them take a minute to simulate.
         if (across.name == "double_tree") continue;
         if (!across.supports({.collective = Collective::kAllReduce, .n_ranks = cluster.n_ranks / group}) ||
-            (encoded && !across.can_encode))
+            (encoded && !across.can_encode()))
           continue;
         const Hierarchy parts{.within = *find_algorithm(within), .across = &across, .encode_across = encoded};
         options.push_back({fmt::format("two_level({}, {}, {})", group, within, across.name),
@@ -114,7 +114,7 @@ std::vector<Option> options_of(const SimQuestion& q, std::span<const int> hosts,
   for (const Algorithm& algorithm : algorithms()) {
     if (!algorithm.supports(
             {.collective = q.collective, .n_ranks = query.n_ranks, .root = q.root, .node_of = hosts}) ||
-        (encoded && !algorithm.can_encode))
+        (encoded && !algorithm.can_encode()))
       continue;
     options.push_back({std::string(algorithm.name),
                        encoded,

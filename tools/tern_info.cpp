@@ -70,10 +70,11 @@ void add_algorithms(Report& report) {
       text += fmt::format("{}{}", text.empty() ? "" : " ", name(collective));
     }
     report.data["algorithms"].push_back({{"name", a.name},
-                                         {"can_encode", a.can_encode},
+                                         {"can_encode", a.can_encode()},
                                          {"collectives", collectives},
                                          {"summary", a.summary}});
-    rows.push_back({fmt::format("  {}", a.name), a.can_encode ? "yes" : "no", text, std::string(a.summary)});
+    rows.push_back(
+        {fmt::format("  {}", a.name), a.can_encode() ? "yes" : "no", text, std::string(a.summary)});
   }
   add_section(report, "Algorithms", rows);
 }

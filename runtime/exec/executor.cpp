@@ -285,9 +285,8 @@ class Executor::Run {
   void encode(const Action& action, size_t segment) {
     const Range r = range(action.src, segment);
     std::byte* src = address(action.src, r, segment);
-    // A chunk encoded from elsewhere than the input is an owner's finished sum: averages are taken before it
-    // travels.
-    if (action.src.buffer != Buffer::kInput && signature_.op == Op::kAvg) {
+    // Averages of a finished sum are taken before it travels.
+    if (action.is_finished && signature_.op == Op::kAvg) {
       tern::average(signature_.dtype, src, program_.plan.n_ranks, r.size());
     }
     const EncodeStats stats = codec_.encode({.in = {src, r.size(), signature_.dtype},
@@ -351,7 +350,7 @@ class Executor::Run {
   // Averages that were not taken before an owner encoded its sum are taken when the segment is complete and
   // nobody reads it.
   void average(size_t segment) {
-    if (signature_.op != Op::kAvg || program_.reencodes || program_.plan.n_ranks == 1) return;
+    if (signature_.op != Op::kAvg || program_.plan.encodes_sums || program_.plan.n_ranks == 1) return;
     const HeldChunks held = held_chunks(program_.plan, Buffer::kOutput);
     if (held.n == 0) return;
     Ref own{.buffer = Buffer::kOutput,

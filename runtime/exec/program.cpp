@@ -70,9 +70,11 @@ class Compiler {
         return i + 1;
       case StepKind::kEncode:
         received_in_.at(static_cast<size_t>(step.dst.slot)) = -1;
-        if (step.src.buffer != Buffer::kInput) program_.reencodes = true;
-        round.work.push_back(
-            {.kind = ActionKind::kEncode, .src = step.src, .dst = step.dst, .wire = step.dst.slot});
+        round.work.push_back({.kind = ActionKind::kEncode,
+                              .src = step.src,
+                              .dst = step.dst,
+                              .wire = step.dst.slot,
+                              .is_finished = is_finished_sum(i)});
         return i + 1;
       default:
         break;
@@ -82,6 +84,17 @@ class Compiler {
       return i + 1;
     }
     return add_combine(i, round);
+  }
+
+  // Whether what is encoded is a sum that encoded shares went into: with one quantisation per level, a second
+  // one is of a complete sum.
+  bool is_finished_sum(size_t encode) const {
+    const std::vector<Step>& steps = program_.plan.steps;
+    const Ref& sum = steps[encode].src;
+    return std::any_of(steps.begin(), steps.begin() + static_cast<ptrdiff_t>(encode), [&](const Step& step) {
+      return step.kind == StepKind::kDecodeAccumulate && step.dst.chunk < sum.chunk + sum.n_chunks &&
+             sum.chunk < step.dst.chunk + step.dst.n_chunks;
+    });
   }
 
   void note_runs(const Step& step) {

@@ -37,6 +37,7 @@ struct Action {
   int recv_idx = -1;  ///< keep
   int first_operand = 0;
   int n_operands = 0;
+  bool is_finished = false;  ///< encode: of a sum that is complete
 };
 
 struct Round {
@@ -53,7 +54,6 @@ struct Program {
   std::vector<int> regions;  ///< scratch_regions() of the plan
   bool moves_runs = false;   ///< some step of this rank moves several chunks as one run
   bool cuts = true;          ///< false: run in one segment, since some rank's runs of chunks would come apart
-  bool reencodes = false;    ///< owners encode their finished sums (averages are taken just before)
   int max_recvs = 0;         ///< over all rounds together: the most that can be posted at once
   int max_sends = 0;
 };

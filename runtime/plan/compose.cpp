@@ -42,6 +42,7 @@ Result<Plan> sequence(const Plan& a, const Plan& b) {
   result.n_scratch = std::max(a.n_scratch, shift + b.n_scratch);
   result.n_wire = std::max(a.n_wire, b.n_wire);
   result.encoded = a.encoded || b.encoded;
+  result.encodes_sums = a.encodes_sums || b.encodes_sums;
   result.uneven = a.uneven || b.uneven;
   result.out_of_place_only = a.out_of_place_only || b.out_of_place_only;
   for (Step step : b.steps) {

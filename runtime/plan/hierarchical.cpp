@@ -1,15 +1,17 @@
 // Hierarchical: what hosts can do inside, they do there, so that slow links between hosts carry the least.
 //
-// all_reduce: see hierarchical.h; direct inside, halving-doubling across. broadcast, reduce: between one rank
-// of each host (a double tree), and inside from or to it. all_gather, reduce_scatter (hosts of equal size): a
-// ring both ways among the ranks of equal place, and direct inside for what it brings or needs. barrier:
-// inside, among the first ranks, inside.
+// all_reduce: see hierarchical.h; direct inside, halving-doubling (encoded: direct) across. broadcast,
+// reduce: between one rank of each host (a double tree), and inside from or to it. all_gather, reduce_scatter
+// (hosts of equal size): a ring both ways among the ranks of equal place, and direct inside for what it
+// brings or needs. barrier: inside, among the first ranks, inside.
 //
 // Cost:    between hosts, of H with s ranks each: all_reduce 2 (H-1)/H n/s per rank, all_gather and
 //          reduce_scatter (H-1)/H n/s, broadcast and reduce n per host; inside, direct's bytes.
 // Wins:    wherever links between hosts are slower than inside, the more the larger the hosts. Loses: nothing
 //          but two rounds' latency; does not apply to one host, or to hosts of one rank.
-// Codecs:  see Hierarchy::encode_across; the row itself is dense.
+// Codecs:  between hosts only: all_reduce and reduce_scatter by direct, so that hosts' sums are quantised
+// once;
+//          all_gather and broadcast forward what they got. reduce has no encoded form.
 // Source:  Cho et al., BlueConnect, MLSys 2019; Karonis et al., IPDPS 2000 (leaders).
 #include "runtime/plan/hierarchical.h"
 
@@ -106,6 +108,7 @@ class Stages {
     plan.algorithm = "hierarchical";
     plan.root = request_.root;
     plan.uneven = request_.uneven;
+    plan.encoded |= request_.encoded;
     return plan;
   }
   int leader() const { return leaders_[static_cast<size_t>(group_)]; }
@@ -128,9 +131,14 @@ Status check(const Stages& stages, const Hierarchy& h) {
     if (!h.within->supports({.collective = c, .n_ranks = host_size})) return lacks(*h.within, c, host_size);
   if (!h.across->supports({.collective = Collective::kAllReduce, .n_ranks = stages.n_groups()}))
     return lacks(*h.across, Collective::kAllReduce, stages.n_groups());
-  if (h.encode_across && !h.across->can_encode)
+  if (h.encode_across && !h.across->can_encode())
     return error(Code::kUnsupported, "{} cannot be encoded: it would quantise at every hop", h.across->name);
   return {};
+}
+
+/// A stage between hosts, whose messages are encoded when `encoded`.
+Plan maybe_encoded(const Plan& plan, bool encoded) {
+  return encoded ? with_codec(plan).value() : plan;
 }
 
 /// The all_reduce across hosts of what earlier stages left in the output.
@@ -160,8 +168,8 @@ Result<Plan> all_reduce_by_leaders(const Stages& s, const Hierarchy& h) {
   return s.finish({first, across, last});
 }
 
-Plan broadcast(const Stages& s) {
-  const Plan across = s.among_leaders(row("double_tree"), Collective::kBroadcast);
+Plan broadcast(const Stages& s, bool encoded) {
+  const Plan across = maybe_encoded(s.among_leaders(row("double_tree"), Collective::kBroadcast), encoded);
   const Plan inside = in_output(s.within(row("direct"), Collective::kBroadcast));
   return s.finish({across, refine(inside, across.n_chunks)});
 }
@@ -184,7 +192,7 @@ Plan all_gather(const Stages& s, const PlanRequest& request) {
   const int p = request.n_ranks;
   const Plan local = row("bi_ring").build(
       {.collective = Collective::kAllGather, .rank = s.group(), .n_ranks = s.n_groups()});
-  const Plan across = on_chunks(s.world(local, s.rail()), s.rail(), p);
+  const Plan across = on_chunks(s.world(maybe_encoded(local, request.encoded), s.rail()), s.rail(), p);
   // Inside, the chunks of each host's ranks, which this host's have by place.
   const Plan of_one_host = in_output(s.within(row("direct"), Collective::kAllGather));
   Plan inside = of_one_host;
@@ -211,8 +219,10 @@ Plan reduce_scatter(const Stages& s, const PlanRequest& request) {
     });
     inside.steps.insert(inside.steps.end(), part.steps.begin(), part.steps.end());
   }
-  Plan local = row("bi_ring").build(
-      {.collective = Collective::kReduceScatter, .rank = s.group(), .n_ranks = s.n_groups()});
+  const Algorithm& across = row(request.encoded ? "direct" : "bi_ring");
+  Plan local = maybe_encoded(
+      across.build({.collective = Collective::kReduceScatter, .rank = s.group(), .n_ranks = s.n_groups()}),
+      request.encoded);
   local = with_refs(std::move(local), [n = s.n_groups()](Ref& ref) {
     if (ref.buffer == Buffer::kScratch) ref.slot = static_cast<int16_t>(ref.slot + n);
     if (ref.buffer == Buffer::kInput) ref = make_ref(Buffer::kScratch, ref.chunk, 1, ref.chunk);
@@ -232,8 +242,13 @@ Result<Plan> hierarchical_all_reduce(const PlanRequest& request, const Groups& g
                                      const Hierarchy& hierarchy) {
   const Stages stages(request, groups);
   TERN_TRY(check(stages, hierarchy));
-  return groups.are_equal() ? all_reduce_by_rails(stages, hierarchy)
-                            : all_reduce_by_leaders(stages, hierarchy);
+  TERN_ASSIGN(Plan plan, groups.are_equal() ? all_reduce_by_rails(stages, hierarchy)
+                                            : all_reduce_by_leaders(stages, hierarchy));
+  // Also on ranks that do not take part between hosts.
+  TERN_ASSIGN(const Plan across, across_all_reduce(hierarchy, 0, groups.size()));
+  plan.encoded = across.encoded;
+  plan.encodes_sums = across.encodes_sums;
+  return plan;
 }
 
 namespace hierarchical {
@@ -243,6 +258,7 @@ bool supports(const PlanRequest& request) {
   const bool needs_equal = c == Collective::kAllGather || c == Collective::kReduceScatter;
   const bool has = needs_equal || c == Collective::kAllReduce || c == Collective::kBroadcast ||
                    c == Collective::kReduce || c == Collective::kBarrier;
+  if (request.encoded && (c == Collective::kReduce || c == Collective::kBarrier)) return false;
   if (!has || request.n_ranks == 1) return has;
   if (request.node_of.empty()) return false;
   const Groups groups(request.node_of);
@@ -255,7 +271,7 @@ Plan build(const PlanRequest& request) {
   const Stages stages(request, groups);
   switch (request.collective) {
     case Collective::kBroadcast:
-      return broadcast(stages);
+      return broadcast(stages, request.encoded);
     case Collective::kReduce:
       return reduce(stages, request);
     case Collective::kAllGather:
@@ -266,7 +282,9 @@ Plan build(const PlanRequest& request) {
       return barrier(stages);
     default:
       return hierarchical_all_reduce(request, groups,
-                                     {.within = &row("direct"), .across = &row("halving_doubling")})
+                                     {.within = &row("direct"),
+                                      .across = &row(request.encoded ? "direct" : "halving_doubling"),
+                                      .encode_across = request.encoded})
           .value();
   }
 }

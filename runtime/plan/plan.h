@@ -115,7 +115,8 @@ struct Plan {
   int n_scratch = 0;               ///< scratch slots, each as large as the largest chunk
   int n_wire = 0;                  ///< encoded slots, each as large as the largest encoded chunk
   int n_rounds = 0;                ///< the same on all ranks
-  bool encoded = false;            ///< some messages go from kWire to kWire: encoded
+  bool encoded = false;            ///< some messages of some rank go from kWire to kWire: encoded
+  bool encodes_sums = false;       ///< owners encode their finished sums; the same on all ranks
   bool moves_runs = false;         ///< some step of some rank works on several chunks; the same on all ranks
   bool uneven = false;             ///< made for chunks of different sizes
   bool out_of_place_only = false;  ///< kInput and kOutput must not share bytes on this rank

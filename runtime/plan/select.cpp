@@ -44,7 +44,14 @@ Status add_option(const CandidateQuery& query, const AlgorithmChoice& choice, st
 }
 
 PlanRequest request_of(const CandidateQuery& query, int rank) {
-  return {query.collective, rank, query.n_ranks, query.root, query.uneven, query.in_place, query.node_of};
+  return {.collective = query.collective,
+          .rank = rank,
+          .n_ranks = query.n_ranks,
+          .root = query.root,
+          .uneven = query.uneven,
+          .in_place = query.in_place,
+          .encoded = query.encoded,
+          .node_of = query.node_of};
 }
 
 bool has_order(const CandidateQuery& query, const Algorithm& algorithm) {
@@ -52,15 +59,14 @@ bool has_order(const CandidateQuery& query, const Algorithm& algorithm) {
 }
 
 bool can_run(const CandidateQuery& query, const Algorithm& algorithm) {
-  return algorithm.supports(request_of(query, 0)) && (!query.encoded || algorithm.can_encode) &&
+  return algorithm.supports(request_of(query, 0)) && (!query.encoded || algorithm.can_encode()) &&
          has_order(query, algorithm);
 }
 
-// "ring has no reduce for 4 ranks with uneven counts on one host".
-Error lacks(const CandidateQuery& query, std::string_view who) {
-  return error(Code::kUnsupported, "{} has {}{}{} for {} ranks{}{}", who, who == "no algorithm" ? "" : "no ",
-               query.encoded ? "encoded " : "", name(query.collective), query.n_ranks,
-               query.uneven ? " with uneven counts" : "", query.node_of.empty() ? " on one host" : "");
+Error nobody_has(const CandidateQuery& query) {
+  return error(Code::kUnsupported, "no algorithm has {}{} for {} ranks{}{}", query.encoded ? "encoded " : "",
+               name(query.collective), query.n_ranks, query.uneven ? " with uneven counts" : "",
+               query.node_of.empty() ? " on one host" : "");
 }
 
 Result<std::vector<Option>> options_of(const CandidateQuery& query) {
@@ -74,7 +80,7 @@ Result<std::vector<Option>> options_of(const CandidateQuery& query) {
   }
   for (const Algorithm& algorithm : algorithms())
     if (can_run(query, algorithm)) TERN_TRY(add_option(query, {&algorithm, {}}, options));
-  if (options.empty()) return lacks(query, "no algorithm");
+  if (options.empty()) return nobody_has(query);
   return options;
 }
 
@@ -103,18 +109,10 @@ std::vector<int> hosts_of(const CostModel& model, int n_ranks) {
 }
 
 Result<Plan> make_plan(const CandidateQuery& query, const Algorithm& algorithm, int rank) {
-  if (!algorithm.supports(request_of(query, rank))) return lacks(query, algorithm.name);
   if (!has_order(query, algorithm))
     return error(Code::kUnsupported, "{} by {} does not sum in rank order", name(query.collective),
                  algorithm.name);
-  Plan plan = algorithm.build(request_of(query, rank));
-  if (!query.encoded) return plan;
-  if (query.uneven && query.collective == Collective::kAllToAll)
-    return error(Code::kUnsupported, "all_to_all with uneven counts cannot be encoded");
-  if (!algorithm.can_encode)
-    return error(Code::kUnsupported, "{} by {} cannot be encoded: it would quantise sums of sums",
-                 name(query.collective), algorithm.name);
-  return with_codec(plan);
+  return build_plan(algorithm, request_of(query, rank));
 }
 
 Result<std::vector<Plan>> make_plans(const CandidateQuery& query, const Algorithm& algorithm) {

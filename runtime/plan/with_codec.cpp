@@ -161,8 +161,11 @@ Status Rewriter::rewrite_send(const Step& step) {
     if (is_kept(step)) add_local(StepKind::kDecode, round - 1, encoded, step.src);
     images_.push_back({step.src, block});
   }
-  for (const Ref& sum : sums_)
-    if (overlap(sum, step.src)) sent_sums_.push_back(step.src);
+  for (const Ref& sum : sums_) {
+    if (!overlap(sum, step.src)) continue;
+    sent_sums_.push_back(step.src);
+    result_.encodes_sums = true;
+  }
   add_message(step, round, wire(block, step.src, round));
   return {};
 }

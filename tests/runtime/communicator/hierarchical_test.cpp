@@ -116,5 +116,64 @@ TEST(HierarchicalCollectives, GiveTheExactResultOnHostsOfEqualAndUnequalSizes) {
     for (const uint64_t segment_bytes : {0, 256}) expect_exact(hosts, segment_bytes);
 }
 
+/// What q8 may lose: half a step for each host's sum, and half a step of the total for encoding that.
+double most_loss(int n_ranks, int n_hosts) {
+  const double largest = 100.0 * n_ranks;
+  return (n_hosts + 1) * info(CodecId::kQ8).max_error({.id = CodecId::kQ8}, largest);
+}
+
+void expect_encoded(Communicator& comm, int n_hosts, Op op, size_t n) {
+  SCOPED_TRACE(fmt::format("{} of {}", name(op), n));
+  const int p = comm.size();
+  const double divisor = op == Op::kAvg ? p : 1;
+  const CallOptions options{.codec = CodecSpec{.id = CodecId::kQ8}, .algorithm = "hierarchical"};
+  const std::vector<float> x = vector_of(comm.rank(), n);
+  std::vector<float> y(n, -1);
+  const Status status = comm.all_reduce(in(x), out(y), op, options);
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  EXPECT_EQ(comm.last_report().algorithm, "hierarchical");
+  for (size_t i = 0; i < n; ++i) ASSERT_NEAR(y[i], sum(p, i) / divisor, most_loss(p, n_hosts) / divisor) << i;
+  std::vector<float> least(n), most(n);
+  ASSERT_TRUE(comm.all_reduce(in(y), out(least), Op::kMin).ok());
+  ASSERT_TRUE(comm.all_reduce(in(y), out(most), Op::kMax).ok());
+  EXPECT_EQ(least, most) << "ranks have different results";
+}
+
+void expect_encoded_shares(Communicator& comm, int n_hosts, Op op, size_t n) {
+  const int p = comm.size();
+  const double divisor = op == Op::kAvg ? p : 1;
+  const std::vector<float> x = vector_of(comm.rank(), n * static_cast<size_t>(p));
+  std::vector<float> y(n, -1);
+  const Status status = comm.reduce_scatter(
+      in(x), out(y), op, {.codec = CodecSpec{.id = CodecId::kQ8}, .algorithm = "hierarchical"});
+  ASSERT_TRUE(status.ok()) << status.error().to_string();
+  for (size_t i = 0; i < n; ++i) {
+    const size_t at = n * static_cast<size_t>(comm.rank()) + i;
+    ASSERT_NEAR(y[i], sum(p, at) / divisor, most_loss(p, n_hosts) / divisor)
+        << name(op) << " of " << n << ": " << i;
+  }
+}
+
+TEST(HierarchicalCollectives, EncodeOnlyBetweenHostsAndQuantiseOncePerLevel) {
+  const std::vector<std::vector<int>> worlds = {
+      {0, 0, 0, 1, 2, 2}, {0, 1, 0, 1, 0, 1}, {0, 0, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}};
+  for (const std::vector<int>& hosts : worlds) {
+    SCOPED_TRACE(fmt::format("hosts [{}]", fmt::join(hosts, " ")));
+    const int n_hosts = *std::max_element(hosts.begin(), hosts.end()) + 1;
+    const auto on_first = std::count(hosts.begin(), hosts.end(), 0);
+    const bool are_equal = on_first * n_hosts == std::ssize(hosts);
+    on_worlds(static_cast<int>(hosts.size()), quick_config(), [&](const World& world) {
+      auto comm = Communicator::create(on_hosts(world, hosts));
+      ASSERT_TRUE(comm.ok()) << comm.error().to_string();
+      for (const Op op : {Op::kSum, Op::kAvg}) {
+        for (const size_t n : {0, 1, 1000, 5000}) {
+          expect_encoded(*comm, n_hosts, op, n);
+          if (are_equal) expect_encoded_shares(*comm, n_hosts, op, n);
+        }
+      }
+    });
+  }
+}
+
 }  // namespace
 }  // namespace tern

@@ -67,7 +67,7 @@ Case random_case(Philox& random, int n_ranks) {
     if (is_named) c.algorithm = algorithm.name;
     const bool can_encode =
         (c.collective == Collective::kAllReduce || c.collective == Collective::kReduceScatter) &&
-        c.dtype == Dtype::kFloat32 && c.op == Op::kSum && (!is_named || algorithm.can_encode);
+        c.dtype == Dtype::kFloat32 && c.op == Op::kSum && (!is_named || algorithm.can_encode());
     if (can_encode && random.below(2) == 0) c.codec = random_codec(random);
     return c;
   }

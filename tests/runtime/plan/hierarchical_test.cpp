@@ -43,7 +43,7 @@ TEST(Hierarchical, IsAnAllReduceForAllAlgorithmsInsideAndBetweenHosts) {
       for (const std::vector<int>& hosts : worlds) {
         for (const bool encode : {false, true}) {
           const int n_hosts = Groups(hosts).size();
-          if (!across.supports({.n_ranks = n_hosts}) || (encode && !across.can_encode)) continue;
+          if (!across.supports({.n_ranks = n_hosts}) || (encode && !across.can_encode())) continue;
           SCOPED_TRACE(fmt::format("{} across [{}], encoded {}, inside {}", across.name,
                                    fmt::join(hosts, " "), encode, within));
           std::vector<Plan> plans;
@@ -87,6 +87,33 @@ TEST(Hierarchical, SendsOneVectorToEachHostOfABroadcast) {
     int n = 0;
     for (const int sent : sent_between_hosts(plans_of(row, world), hosts)) n += sent;
     EXPECT_EQ(n, 2 * (Groups(hosts).size() - 1));  // halves
+  }
+}
+
+TEST(Hierarchical, EncodesWhatGoesBetweenHostsAndNothingElse) {
+  const Algorithm& row = **find_algorithm("hierarchical");
+  for (const std::vector<int>& hosts : kHosts) {
+    for (int c = 0; c < kNumCollectives; ++c) {
+      TestWorld world{.collective = static_cast<Collective>(c),
+                      .n_ranks = static_cast<int>(hosts.size()),
+                      .hosts = hosts,
+                      .encoded = true};
+      for (world.root = 0; world.root < (has_root(world.collective) ? world.n_ranks : 1); ++world.root) {
+        if (!supports(row, world)) continue;
+        SCOPED_TRACE(label(row, world));
+        const std::vector<Plan> plans = plans_of(row, world);
+        const Status status = verify(plans);  // compares how every rank's output was computed
+        EXPECT_TRUE(status.ok()) << status.error().to_string();
+        for (const Plan& plan : plans) {
+          for (const Step& step : plan.steps) {
+            if (step.kind != StepKind::kSend) continue;
+            const bool leaves =
+                hosts[static_cast<size_t>(step.peer)] != hosts[static_cast<size_t>(plan.rank)];
+            EXPECT_EQ(step.src.buffer == Buffer::kWire, leaves) << to_string(step);
+          }
+        }
+      }
+    }
   }
 }
 

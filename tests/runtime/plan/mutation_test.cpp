@@ -124,9 +124,19 @@ bool other_chunk(const Place& p) {
   return true;
 }
 
+/// Whether something that other ranks sent was written to the memory before.
+bool holds_foreign(const Place& p, const Ref& memory) {
+  return std::any_of(
+      p.plan.steps.begin(), p.plan.steps.begin() + static_cast<ptrdiff_t>(p.at), [&](const Step& step) {
+        const Ref& dst = step.dst;
+        return has_dst(step.kind) && step.kind != StepKind::kCopy && dst.buffer == memory.buffer &&
+               dst.chunk < memory.chunk + memory.n_chunks && memory.chunk < dst.chunk + dst.n_chunks;
+      });
+}
+
 bool send_own_share_instead_of_sum(const Place& p) {
   if (p.plan.collective != Collective::kAllReduce || !is_kind(p, StepKind::kSend)) return false;
-  if (p.step().src.buffer != Buffer::kOutput) return false;
+  if (p.step().src.buffer != Buffer::kOutput || !holds_foreign(p, p.step().src)) return false;
   p.step().src.buffer = Buffer::kInput;
   return true;
 }
@@ -218,11 +228,11 @@ std::vector<Plan> random_plans(Dice& dice) {
   if (has_root(world.collective))
     world.root = static_cast<int>(dice.roll(static_cast<size_t>(world.n_ranks)));
   world.in_place = static_cast<InPlace>(dice.roll(3));
-  std::vector<Plan> plans = plans_of(*algorithm, world);
-  const bool can_encode = algorithm->can_encode && world.collective != Collective::kBarrier && !world.uneven;
-  if (can_encode && dice.roll(2) == 0)
-    for (Plan& plan : plans) plan = *with_codec(plan);
-  return plans;
+  const bool can_encode =
+      algorithm->can_encode() && world.collective != Collective::kBarrier && !world.uneven;
+  world.encoded = can_encode && dice.roll(2) == 0;
+  if (!supports(*algorithm, world)) world.encoded = false;
+  return plans_of(*algorithm, world);
 }
 
 TEST(Mutation, EveryBreakOfAPlanIsCaught) {

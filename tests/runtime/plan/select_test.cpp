@@ -95,7 +95,7 @@ TEST(Select, OffersOnlyEncodableAlgorithmsToEncodedCallsAndPredictsFewerBytes) {
   encoded.encoded = true;
   const auto candidates = *rank_candidates(encoded, model);
   for (const Candidate& c : candidates) {
-    EXPECT_TRUE(c.algorithm->can_encode) << c.algorithm->name;
+    EXPECT_TRUE(c.algorithm->can_encode()) << c.algorithm->name;
     EXPECT_EQ(c.prediction.bytes_on_wire_per_rank, (size_t{16} << 20) * 3 / 4 / 4);
   }
   EXPECT_LT(candidates[0].prediction.seconds, rank_candidates(dense, model)->front().prediction.seconds);

@@ -110,7 +110,7 @@ TEST(SimulateCluster, FoldedAndFullSimulationsAgreeForEveryAlgorithm) {
   for (const Cluster& cluster : clusters) {
     for_each_pair(cluster.n_ranks, [&](const Algorithm& algorithm, Collective collective) {
       expect_equal_when_folded(algorithm, collective, cluster, false);
-      if (algorithm.can_encode && collective != Collective::kBarrier)
+      if (algorithm.can_encode() && collective != Collective::kBarrier)
         expect_equal_when_folded(algorithm, collective, cluster, true);
     });
   }

@@ -21,7 +21,7 @@ Result<std::vector<Plan>> encoded(const std::vector<Plan>& dense) {
 TEST(WithCodec, KeepsTheEncodableAlgorithmsCorrectWithIdenticalBytesOnAllRanks) {
   for (const int p : {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17, 31, 64}) {
     for_each_pair(p, [&](const Algorithm& algorithm, Collective collective) {
-      if (!algorithm.can_encode || collective == Collective::kBarrier) return;
+      if (!algorithm.can_encode() || collective == Collective::kBarrier) return;
       for (int root = 0; root < (has_root(collective) ? p : 1); root += 3) {
         SCOPED_TRACE(label(algorithm, collective, p, root));
         const auto plans = encoded(plans_of(algorithm, collective, p, root));

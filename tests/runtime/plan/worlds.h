@@ -17,10 +17,18 @@ struct TestWorld {
   bool uneven = false;
   InPlace in_place = InPlace::kNone;
   std::vector<int> hosts = {};  ///< by rank; empty: one host
+  bool encoded = false;
 
   PlanRequest request(int rank) const {
     const bool is_in_place = in_place == InPlace::kAll || (in_place == InPlace::kSome && rank % 2 == 1);
-    return {collective, rank, n_ranks, root, uneven, is_in_place, hosts};
+    return {.collective = collective,
+            .rank = rank,
+            .n_ranks = n_ranks,
+            .root = root,
+            .uneven = uneven,
+            .in_place = is_in_place,
+            .encoded = encoded,
+            .node_of = hosts};
   }
 };
 
@@ -44,7 +52,8 @@ inline bool supports(const Algorithm& algorithm, const TestWorld& world) {
 inline std::vector<Plan> plans_of(const Algorithm& algorithm, const TestWorld& world) {
   std::vector<Plan> plans;
   plans.reserve(static_cast<size_t>(world.n_ranks));
-  for (int rank = 0; rank < world.n_ranks; ++rank) plans.push_back(algorithm.build(world.request(rank)));
+  for (int rank = 0; rank < world.n_ranks; ++rank)
+    plans.push_back(build_plan(algorithm, world.request(rank)).value());
   return plans;
 }
 
