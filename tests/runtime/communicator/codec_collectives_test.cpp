@@ -161,7 +161,8 @@ TEST(CodecCollectives, AveragesAreSumsDividedOnceWithEveryAlgorithmThatEncodes) 
     auto average = exact_sum(4, kN);
     for (double& x : average) x /= 4;
     for (const Algorithm& algorithm : algorithms()) {
-      if (!algorithm.can_encode() || !algorithm.supports({.collective = Collective::kAllReduce, .n_ranks = 4}))
+      if (!algorithm.can_encode() ||
+          !algorithm.supports({.collective = Collective::kAllReduce, .n_ranks = 4}))
         continue;
       std::vector<float> out(kN);
       const Status status =
