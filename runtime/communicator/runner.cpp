@@ -20,6 +20,27 @@ WaitPolicy wait_policy(const Config& config, bool crowded) {
           .yield = std::chrono::microseconds(100)};
 }
 
+// Collectives that only move elements encode them when a call says so; nothing of what that loses is kept.
+Status check_copies(const Operation& o, const CodecInfo& codec) {
+  const bool can_encode = o.collective == Collective::kAllGather || o.collective == Collective::kBroadcast ||
+                          o.collective == Collective::kAllToAll;
+  if (!can_encode || o.is_uneven()) {
+    return error(Code::kUnsupported,
+                 "{}{} with codec {}: codecs apply to all_reduce, reduce_scatter, all_gather, broadcast and "
+                 "all_to_all of equal counts",
+                 o.is_uneven() ? "uneven " : "", name(o.collective), codec.name);
+  }
+  if (!is_encodable(o.out.dtype))
+    return error(Code::kUnsupported, "codec {} encodes {}, not {}", codec.name, encodable_dtypes(),
+                 name(o.out.dtype));
+  if (codec.residual == ResidualUse::kMandatory || o.options.residual != nullptr)
+    return error(Code::kInvalidArgument, "{} with codec {}: {}", name(o.collective), codec.name,
+                 o.options.residual != nullptr
+                     ? "it takes no residual, since the next call moves other elements"
+                     : "a biased codec needs a residual, which only sums can have");
+  return {};
+}
+
 // What an all_to_all is priced with whose block sizes no rank knows all of: any number will do that all ranks
 // take.
 constexpr size_t kNominalBlock = 64 << 10;
@@ -108,8 +129,8 @@ Result<CodecSpec> Runner::codec_for(const Operation& o, size_t count) const {
   if (o.options.codec->id == CodecId::kNone) return CodecSpec{};
   const CodecInfo& codec = info(o.options.codec->id);
   if (!can_encode) {
-    return error(Code::kUnsupported, "{} with codec {}: codecs apply to all_reduce and reduce_scatter",
-                 name(o.collective), codec.name);
+    TERN_TRY(check_copies(o, codec));
+    return *o.options.codec;
   }
   if (!fits) {
     return error(Code::kUnsupported, "codec {} encodes sums and averages of {}, not {} of {}", codec.name,

@@ -293,7 +293,7 @@ class Executor::Run {
                                              .residual = residual_at(r.begin),
                                              .wire = wire(action.wire, segment),
                                              .spec = signature_.codec,
-                                             .tag = tag_of(r)});
+                                             .tag = tag_of(sent_as(r, segment))});
     counters_.non_finite |= stats.non_finite;
     counters_.n_saturated += stats.n_saturated;
   }
@@ -301,6 +301,12 @@ class Executor::Run {
   float* residual_at(size_t element) const {
     const bool used = call_.residual != nullptr && codec_.residual != ResidualUse::kNone;
     return used ? call_.residual + element : nullptr;
+  }
+
+  // What the receivers call the elements: in an all_to_all, the block of this rank.
+  Range sent_as(const Range& r, size_t segment) const {
+    if (signature_.collective != Collective::kAllToAll) return r;
+    return range({.buffer = Buffer::kOutput, .chunk = static_cast<int16_t>(program_.plan.rank)}, segment);
   }
 
   WireTag tag_of(const Range& r) const {
