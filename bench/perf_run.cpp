@@ -71,7 +71,8 @@ Result<std::vector<RankLine>> gather_rank_lines(const World& world) {
       {"pid", getpid()}, {"host", host_name()}, {"device", world.local_rank}, {"info", cpu_name()}};
   TERN_ASSIGN(const std::vector<std::string> all,
               exchange(*world.store, world.rank, world.size,
-                       {"perf/ranks", mine.dump(), Deadline::after(world.config.bootstrap_timeout)}));
+                       {"perf/ranks", mine.dump(), Deadline::after(world.config.bootstrap_timeout),
+                        "the list of ranks"}));
   std::vector<RankLine> lines;
   for (size_t r = 0; r < all.size(); ++r) {
     const auto j = nlohmann::json::parse(all[r], nullptr, false);

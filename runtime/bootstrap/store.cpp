@@ -17,27 +17,28 @@ std::string whole_key(std::string_view key) {
 }
 
 // The ranks whose value is not there, and how to say so.
-Error name_missing(Store& store, std::string_view key, std::span<const int> members,
+Error name_missing(Store& store, const Exchange& part, std::span<const int> members,
                    Clock::time_point start) {
   std::vector<int> missing;
   for (const int rank : members) {
-    const auto part = store.get(part_key(key, rank), Deadline(Clock::now()));
-    if (part) continue;
+    const auto theirs = store.get(part_key(part.key, rank), Deadline(Clock::now()));
+    if (theirs) continue;
     // Somebody else knew first, or the store cannot be asked any more.
     if (const auto failure = store.failure()) return *failure;
-    if (part.error().code != Code::kTimeout) return part.error();
+    if (theirs.error().code != Code::kTimeout) return theirs.error();
     missing.push_back(rank);
   }
   const double waited = seconds_since(start);
   if (missing.empty()) {
     return error_at(members.front(), Code::kTimeout,
-                    "rank {} did not hand on what all ranks said at \"{}\" within {:.3g} s", members.front(),
-                    key, waited);
+                    "rank {} did not hand on what all ranks said at {} within {:.3g} s", members.front(),
+                    part.occasion, waited);
   }
   const auto unproven = store.get(kUnprovenKey, Deadline(Clock::now()));
-  return error_at(missing.front(), Code::kTimeout, "{} {} of {} did not come to \"{}\" within {:.3g} s{}{}",
-                  missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "), members.size(), key,
-                  waited, unproven.ok() && !unproven->empty() ? "; " : "", unproven.ok() ? *unproven : "");
+  return error_at(missing.front(), Code::kTimeout, "{} {} of {} did not come to {} within {:.3g} s{}{}",
+                  missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "), members.size(),
+                  part.occasion, waited, unproven.ok() && !unproven->empty() ? "; " : "",
+                  unproven.ok() ? *unproven : "");
 }
 
 Result<std::vector<std::string>> unpack(std::string_view bytes, size_t n_values) {
@@ -56,14 +57,14 @@ Result<std::vector<std::string>> unpack(std::string_view bytes, size_t n_values)
 // The first member collects and publishes: 2p requests to the store in all instead of p * p.
 Result<std::vector<std::string>> exchange_among(Store& store, int rank, std::span<const int> members,
                                                 const Exchange& part) {
-  const auto& [key, value, deadline] = part;
+  const auto& [key, value, deadline, occasion] = part;
   const auto start = Clock::now();
   TERN_TRY(store.set(part_key(key, rank), value));
   if (rank == members.front()) {
     std::string all;
     for (const int member : members) {
       const auto theirs = store.get(part_key(key, member), deadline);
-      if (!theirs && theirs.error().code == Code::kTimeout) return name_missing(store, key, members, start);
+      if (!theirs && theirs.error().code == Code::kTimeout) return name_missing(store, part, members, start);
       TERN_TRY(theirs.status());
       append_text(all, *theirs);
     }
@@ -71,7 +72,7 @@ Result<std::vector<std::string>> exchange_among(Store& store, int rank, std::spa
     return unpack(all, members.size());
   }
   const auto all = store.get(whole_key(key), deadline);
-  if (!all && all.error().code == Code::kTimeout) return name_missing(store, key, members, start);
+  if (!all && all.error().code == Code::kTimeout) return name_missing(store, part, members, start);
   TERN_TRY(all.status());
   return unpack(*all, members.size());
 }

@@ -73,6 +73,7 @@ struct Exchange {
   std::string_view key;  ///< equal on all ranks; used once
   std::string_view value;
   Deadline deadline;
+  std::string_view occasion = "the making of a communicator";  ///< to which a rank did not come, in errors
 };
 
 /// Every rank's value under the key, in rank order.

@@ -48,7 +48,8 @@ Result<World> world_of_one(const Config& config) {
 
 // From the first contact on: who is where.
 Status meet(World& world, Deadline deadline) {
-  auto host_ids = exchange(*world.store, world.rank, world.size, {"world/host", world.host_id, deadline});
+  auto host_ids = exchange(*world.store, world.rank, world.size,
+                           {"world/host", world.host_id, deadline, "the rendezvous"});
   if (!host_ids) {
     world.store->fail(host_ids.error());  // so that the others hear it from the rank that knows first
     return host_ids.error();

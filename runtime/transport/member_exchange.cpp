@@ -19,8 +19,9 @@ Result<std::vector<std::string>> exchange(const Members& members, std::string_vi
   for (const int rank : members.ranks) {
     auto theirs = store.get(key_of(rank), members.deadline);
     if (!theirs.ok() && theirs.error().code == Code::kTimeout) {
-      return error_at(rank, Code::kTimeout, "rank {} did not come to connect {} in time: {}", rank,
-                      members.key, theirs.error().message);
+      return error_at(rank, Code::kTimeout,
+                      "rank {} did not come to the making of a communicator within {:.3g} s", rank,
+                      members.world.config.bootstrap_timeout.count());
     }
     TERN_TRY(theirs);
     values.push_back(std::move(*theirs));

@@ -100,7 +100,7 @@ TEST(TcpWorld, NamesTheRanksThatDidNotCome) {
   ASSERT_FALSE(world.ok());
   EXPECT_EQ(world.error().code, Code::kTimeout);
   EXPECT_EQ(world.error().rank, 1);
-  EXPECT_THAT(world.error().message, HasSubstr("ranks 1, 3 of 4 did not come"));
+  EXPECT_THAT(world.error().message, HasSubstr("ranks 1, 3 of 4 did not come to the rendezvous within"));
   EXPECT_EQ(second.wait(), 0);
 }
 
