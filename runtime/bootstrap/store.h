@@ -46,6 +46,9 @@ class Store {
   /// Errors: kPeerLost when the store's host is gone; kInvalidArgument when the key is set already to another
   /// value.
   virtual Status set(std::string_view key, std::string_view value) = 0;
+  /// The same without waiting for the store's answer, so that a host that hangs holds nobody up; errors are
+  /// not told. What this rank asks for afterwards is answered later.
+  virtual void post(std::string_view key, std::string_view value) { static_cast<void>(set(key, value)); }
   /// Waits until the key is set; a deadline that has passed only looks.
   /// Errors: kTimeout; the world's failure, when the key is not set by then; kPeerLost when the store's host
   /// left.

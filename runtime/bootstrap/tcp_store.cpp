@@ -108,6 +108,15 @@ class Client final : public TcpStore {
     return request(frame, Deadline::after(request_timeout_)).status();
   }
 
+  void post(std::string_view key, std::string_view value) override {
+    Frame frame = {.type = FrameType::kSet, .key = std::string(key), .value = std::string(value)};
+    {
+      const std::lock_guard lock(mutex_);
+      frame.id = ++last_id_;
+    }
+    send_frame(frame);  // the answer finds nobody who asked
+  }
+
   Result<std::string> get(std::string_view key, Deadline deadline) override {
     if (deadline.passed()) {
       return request({.type = FrameType::kLook, .key = std::string(key)}, Deadline::after(request_timeout_));

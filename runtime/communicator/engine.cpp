@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/communicator/cost.h"
+#include "runtime/communicator/store_accuser.h"
 
 namespace tern {
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members membe
   TERN_ASSIGN(auto transport, connect(world, ascending, key));
   auto engine = std::unique_ptr<Engine>(new Engine(world, std::move(members), std::move(transport)));
   engine->key_ = std::move(key);
+  engine->accuser_ = std::make_unique<StoreAccuser>(*engine->world_.store, engine->key_);
   Planner planner({.rank = engine->members_.self,
                    .n_ranks = engine->members_.size(),
                    .model = cost_model(world, engine->members_.ranks, cores, speeds),
@@ -28,6 +30,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members membe
       std::make_unique<Runner>(Runner::Setup{.world = &engine->world_,
                                              .members = &engine->members_,
                                              .transport = engine->transport_.get(),
+                                             .accuser = engine->accuser_.get(),
                                              .default_codec = codec,
                                              .crowded = is_crowded(world, engine->members_.ranks, cores)},
                                std::move(planner));

@@ -52,6 +52,7 @@ class Engine {
   std::string key_;
   int n_keys_ = 0;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Accuser> accuser_;
   std::unique_ptr<Runner> runner_;
   CallReport last_report_;
   std::optional<Error> failed_;  ///< the first error after which nothing runs any more; under execution_

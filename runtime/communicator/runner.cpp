@@ -114,7 +114,11 @@ Runner::Runner(const Setup& setup, Planner planner)
       members_(*setup.members),
       default_codec_(setup.default_codec),
       planner_(std::move(planner)),
-      executor_(*setup.transport, *world_.heap, members_.ranks, wait_policy(world_.config, setup.crowded)) {}
+      executor_({.transport = *setup.transport,
+                 .heap = *world_.heap,
+                 .accuser = *setup.accuser,
+                 .policy = wait_policy(world_.config, setup.crowded)},
+                members_.ranks) {}
 
 Result<CodecSpec> Runner::codec_for(const Operation& o, size_t count) const {
   const bool can_encode =

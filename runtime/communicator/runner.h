@@ -29,9 +29,10 @@ struct Members {
 class Runner {
  public:
   struct Setup {
-    const World* world = nullptr;  ///< outlives the runner, as does `transport`
+    const World* world = nullptr;  ///< outlives the runner, as do `transport` and `accuser`
     const Members* members = nullptr;
     Transport* transport = nullptr;
+    Accuser* accuser = nullptr;
     CodecSpec default_codec;
     bool crowded = false;  ///< ranks outnumber cores: waiting must not keep the awaited rank from running
   };

@@ -7,8 +7,8 @@
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
 #include "runtime/codec/decode.h"
+#include "runtime/exec/await.h"
 #include "runtime/exec/memory.h"
-#include "runtime/exec/waiter.h"
 
 namespace tern {
 
@@ -17,17 +17,21 @@ class Executor::Run {
  public:
   Run(Executor& executor, const Call& call, CallCounters& counters)
       : transport_(executor.transport_),
-        policy_(executor.policy_),
         memory_(*executor.memory_),
         members_(executor.members_),
         call_(call),
         program_(*call.program),
+        waiting_{.transport = transport_,
+                 .spin = memory_.spin,
+                 .policy = executor.policy_,
+                 .call = call,
+                 .accuser = executor.accuser_,
+                 .rank = world_rank(program_.plan.rank)},
         counters_(counters),
         signature_(call.signature),
         envelope_(pack(call.signature)),
         elt_(size_of(call.signature.dtype)),
         codec_(info(call.signature.codec.id)),
-        deadline_(call.deadline),
         layout_(program_.plan, call.chunks,
                 {.segment = program_.cuts ? call.segment : 0,
                  .grain = program_.plan.encoded ? codec_.block : 64 / elt_}),
@@ -395,28 +399,15 @@ class Executor::Run {
 
   template <class Request>
   bool await(Request& request) {
-    Poll poll = transport_.poll(request);
-    if (poll == Poll::kDone) [[likely]]
+    if (transport_.poll(request) == Poll::kDone) [[likely]]
       return true;
-    Waiter waiter(transport_, memory_.spin, policy_, deadline_);
-    while (poll == Poll::kPending) {
-      if (!waiter.step()) return fail(timeout_error(request.peer));
-      // A send that the transport could not take yet may be what the awaited peer itself waits for.
-      if (waiter.idle() && !progress_sends()) break;
-      poll = transport_.poll(request);
-    }
-    if (poll == Poll::kDone) waiter.finish();
-    return poll == Poll::kDone || fail(transport_.failure());
+    const auto error = tern::await(waiting_, request, [this] { return progress_sends(); });
+    return !error || fail(*error);
   }
 
   bool progress_sends() {
     return memory_.each_pending_send(
         slot_, [&](SendRequest& request) { return transport_.poll(request) != Poll::kFailed; });
-  }
-
-  Error timeout_error(int peer) const {
-    return error_at(peer, Code::kTimeout, "{} on rank {}: rank {} did not take part within {:.3g} s",
-                    to_string(signature_), self(), peer, call_.timeout.count());
   }
 
   bool fail(const Error& error) {
@@ -430,17 +421,16 @@ class Executor::Run {
   }
 
   Transport& transport_;
-  const WaitPolicy& policy_;
   Memory& memory_;
   const std::vector<int>& members_;
   const Call& call_;
   const Program& program_;
+  const Waiting waiting_;
   CallCounters& counters_;
   const Signature signature_;
   const Envelope envelope_;
   const size_t elt_;
   const CodecInfo& codec_;
-  const Deadline& deadline_;
   const Layout layout_;
   const size_t in_base_;
   const size_t out_base_;
@@ -451,11 +441,12 @@ class Executor::Run {
   std::optional<Error> error_;
 };
 
-Executor::Executor(Transport& transport, Heap& heap, std::vector<int> members, WaitPolicy policy)
-    : transport_(transport),
+Executor::Executor(const Setup& setup, std::vector<int> members)
+    : transport_(setup.transport),
+      accuser_(setup.accuser),
       members_(std::move(members)),
-      policy_(policy),
-      memory_(std::make_unique<Memory>(heap, policy.spin)) {}
+      policy_(setup.policy),
+      memory_(std::make_unique<Memory>(setup.heap, setup.policy.spin)) {}
 
 Executor::~Executor() = default;
 

@@ -13,6 +13,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/heap.h"
 #include "runtime/codec/codec.h"
+#include "runtime/exec/accuser.h"
 #include "runtime/exec/layout.h"
 #include "runtime/exec/program.h"
 #include "runtime/exec/signature.h"
@@ -52,9 +53,15 @@ struct CallCounters {
 /// Threads: one at a time. After an error the transport is aborted and every further run() fails.
 class Executor {
  public:
-  /// heap: scratch and encoded chunks lie in it, so that peers read them in place. Both outlive the executor.
+  /// What is referred to outlives the executor.
+  struct Setup {
+    Transport& transport;
+    Heap& heap;        ///< scratch and encoded chunks lie in it, so that peers read them in place
+    Accuser& accuser;  ///< asked when a wait runs out of time
+    WaitPolicy policy;
+  };
   /// members: world rank of each rank of the plans.
-  Executor(Transport& transport, Heap& heap, std::vector<int> members, WaitPolicy policy);
+  Executor(const Setup& setup, std::vector<int> members);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -67,6 +74,7 @@ class Executor {
   class Run;
   struct Memory;
   Transport& transport_;
+  Accuser& accuser_;
   std::vector<int> members_;
   WaitPolicy policy_;
   std::unique_ptr<Memory> memory_;

@@ -36,6 +36,9 @@ class Waiter {
   /// True when the caller should also progress what it does not wait for itself (pending sends).
   bool idle() const { return n_ > kPolls; }
 
+  /// True once it has slept: looking at more than the transport costs nothing then.
+  bool sleeps() const { return n_sleeps_ > 0; }
+
   /// The wait ended well.
   void finish() {
     if (policy_.spin == Clock::duration::zero() || n_sleeps_ > 0) return;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/ranks.h"
+#include "tests/runtime/communicator/cases.h"
 
 namespace tern {
 namespace {
@@ -91,23 +92,54 @@ TEST(RanksThatDisagree, OnTheCodecSayWhoCalledWhat) {
       [](Communicator& comm) { return sum(comm, 100000); });
 }
 
-TEST(ARankThatStaysAway, IsNamedWhenTheDeadlinePasses) {
+// All others must name the absent rank, also those that wait for one of their own number.
+void stay_away(std::string_view algorithm, int n_ranks, int absent) {
   Config config = quick_config();
-  config.timeout = Seconds(0.3);
-  config.algorithm = "all_reduce:direct";  // every rank waits for every other itself
+  config.timeout = Seconds(1);
+  config.algorithm = fmt::format("all_reduce:{}", algorithm);
   std::atomic<int> n_failed{0};
-  on_ranks(3, config, [&](Communicator& comm) {
+  on_ranks(n_ranks, config, [&](Communicator& comm) {
     ASSERT_TRUE(comm.barrier().ok());
-    if (comm.rank() == 2) {
-      while (n_failed < 2) std::this_thread::yield();
+    if (comm.rank() == absent) {
+      n_failed++;
+      for (int n = n_failed; n < n_ranks; n = n_failed) n_failed.wait(n);
       return;
     }
     const Status status = sum(comm, 1000);
     n_failed++;
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, Code::kTimeout) << status.error().to_string();
-    EXPECT_NE(status.error().message.find("rank 2"), std::string::npos) << status.error().to_string();
-    EXPECT_NE(status.error().message.find("all_reduce"), std::string::npos) << status.error().to_string();
+    n_failed.notify_all();
+    const std::string text = status.ok() ? "no error" : status.error().to_string();
+    const auto says = [&](std::string_view what) { return text.find(what) != std::string::npos; };
+    EXPECT_TRUE(!status.ok() && status.error().code == Code::kTimeout && status.error().rank == absent &&
+                says(fmt::format("rank {} did not take part", absent)) && says("all_reduce"))
+        << algorithm << " p=" << n_ranks << " absent " << absent << " rank " << comm.rank() << ": " << text;
+  });
+}
+
+TEST(ARankThatStaysAway, IsNamedByAllOthersWhenTheDeadlinePassesWhateverTheAlgorithm) {
+  for (const int n_ranks : {3, 4, 5}) {
+    std::vector<std::thread> worlds;  // at once: each passes its time asleep
+    for (const Algorithm& algorithm : algorithms()) {
+      if (!testing::can_run(algorithm, Collective::kAllReduce, n_ranks)) continue;
+      for (const int absent : {0, n_ranks - 1})
+        worlds.emplace_back([&algorithm, n_ranks, absent] { stay_away(algorithm.name, n_ranks, absent); });
+    }
+    for (std::thread& world : worlds) world.join();
+  }
+}
+
+TEST(AMessageThatIsLost, IsToldWhenAllRanksWaitForEachOther) {
+  Config config = quick_config();
+  config.timeout = Seconds(0.4);
+  config.faults = "rank=0,hole=3";
+  on_ranks(2, config, [](Communicator& comm) {
+    Status next;
+    for (int i = 0; i < 10 && next.ok(); ++i) next = sum(comm, 10);
+    ASSERT_FALSE(next.ok());
+    EXPECT_EQ(next.error().code, Code::kTimeout) << next.error().to_string();
+    EXPECT_NE(next.error().message.find("in a circle, so that a message among them is lost"),
+              std::string::npos)
+        << next.error().to_string();
   });
 }
 
