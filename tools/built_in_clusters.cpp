@@ -12,9 +12,8 @@ Result<Cluster> find(const std::string& name) {
     if (cluster.name == name) return parse_cluster(cluster.text, cluster.name);
     known.push_back(cluster.name);
   }
-  return error(Code::kInvalidArgument,
-               "no cluster \"{}\"; did you mean \"{}\"? There are {}; a file's name ends in .json", name,
-               nearest(name, known), fmt::join(known, ", "));
+  return error(Code::kInvalidArgument, "no cluster \"{}\"; {}known: {}; a file's name ends in .json", name,
+               did_you_mean(name, known), fmt::join(known, ", "));
 }
 
 }  // namespace

@@ -95,12 +95,16 @@ const Setting* find(std::string_view setting) {
   return row == kSettings.end() ? nullptr : row;
 }
 
-std::string_view nearest_setting(std::string_view wrong) {
-  const bool is_variable = wrong.starts_with(kPrefix);
+// The prefix, which no variable lacks, says nothing about how near a name is.
+std::string near_settings(std::string_view wrong) {
+  const std::string_view prefix = wrong.starts_with(kPrefix) ? kPrefix : "";
   std::vector<std::string_view> names;
   names.reserve(kSettings.size());
-  for (const Setting& row : kSettings) names.push_back(is_variable ? row.variable : row.field);
-  return nearest(wrong, names);
+  for (const Setting& row : kSettings)
+    names.push_back(prefix.empty() ? row.field : row.variable.substr(prefix.size()));
+  const std::string_view near = nearest(wrong.substr(prefix.size()), names);
+  if (near.empty()) return "tern info lists the settings";
+  return fmt::format("the nearest is {}{}", prefix, near);
 }
 
 }  // namespace
@@ -112,8 +116,7 @@ Config::Config() {
 Status Config::set(std::string_view setting, std::string_view value) {
   const Setting* const row = find(setting);
   if (row != nullptr) return assign(*row, value, *this);
-  return tern::error(Code::kNotFound, "there is no setting \"{}\"; the nearest is {}", setting,
-                     nearest_setting(setting));
+  return tern::error(Code::kNotFound, "there is no setting \"{}\"; {}", setting, near_settings(setting));
 }
 
 Result<Config> Config::from_variables(std::span<const Variable> variables,
@@ -124,8 +127,8 @@ Result<Config> Config::from_variables(std::span<const Variable> variables,
     if (const Setting* const row = find(name); row != nullptr) {
       TERN_TRY(assign(*row, value, config));
     } else {
-      warnings.push_back(fmt::format("{} is not a setting of Tern and is ignored; the nearest is {}", name,
-                                     nearest_setting(name)));
+      warnings.push_back(
+          fmt::format("{} is not a setting of Tern and is ignored; {}", name, near_settings(name)));
     }
   }
   return config;

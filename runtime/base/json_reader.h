@@ -35,8 +35,8 @@ class JsonReader {
     for (const auto& [key, value] : object_.items()) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
       const std::vector<std::string_view> known(keys);
-      say(fmt::format("{} has no key \"{}\"; did you mean \"{}\"? Allowed: {}", path_.empty() ? "it" : path_,
-                      key, nearest(key, known), fmt::join(known, ", ")));
+      say(fmt::format("{} has no key \"{}\"; {}allowed: {}", path_.empty() ? "it" : path_, key,
+                      did_you_mean(key, known), fmt::join(known, ", ")));
     }
   }
   /// initial: what it is when the key is absent; null: it must be there. This holds for the others too.

@@ -1,5 +1,7 @@
 #include "runtime/base/nearest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -27,17 +29,32 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
+std::optional<size_t> typing_errors(std::string_view wrong, std::string_view name) {
+  constexpr size_t kLeastBeginning = 3;
+  const size_t most = std::max<size_t>(1, wrong.size() / 3);
+  const size_t whole = edit_distance(wrong, name);
+  const size_t beginning = edit_distance(wrong, name.substr(0, wrong.size()));
+  std::optional<size_t> errors;
+  if (beginning <= most && wrong.size() >= kLeastBeginning) errors = beginning + 1;
+  if (whole <= most && whole < wrong.size()) errors = std::min(whole, errors.value_or(whole));
+  return errors;
+}
+
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known) {
   std::string_view best;
-  size_t best_distance = std::numeric_limits<size_t>::max();
+  size_t fewest = std::numeric_limits<size_t>::max();
   for (const std::string_view name : known) {
-    const size_t distance = edit_distance(wrong, name);
-    if (distance < best_distance) {
-      best = name;
-      best_distance = distance;
-    }
+    const auto errors = typing_errors(wrong, name);
+    if (!errors || *errors > fewest || (*errors == fewest && name.size() >= best.size())) continue;
+    best = name;
+    fewest = *errors;
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view wrong, std::span<const std::string_view> known) {
+  const std::string_view near = nearest(wrong, known);
+  return near.empty() ? "" : fmt::format("did you mean \"{}\"? ", near);
 }
 
 }  // namespace tern

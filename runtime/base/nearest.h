@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tern {
@@ -11,7 +13,15 @@ namespace tern {
 /// Source: Damerau, CACM 1964 (optimal string alignment form).
 size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The name with the least edit distance to `wrong` (the first of equals); empty when `known` is empty.
+/// How far `wrong` is from a name that it may be a typing error of; nothing when it is none: at most a third
+/// of its letters are wrong, or it begins the name but for as many.
+std::optional<size_t> typing_errors(std::string_view wrong, std::string_view name);
+
+/// The name with the fewest typing errors (of equals the shortest, of those the first); empty when `wrong` is
+/// like none of them.
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> known);
+
+/// `did you mean "steps"? `, or nothing when no name is near.
+std::string did_you_mean(std::string_view wrong, std::span<const std::string_view> known);
 
 }  // namespace tern

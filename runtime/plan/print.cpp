@@ -38,8 +38,8 @@ std::string_view name(Collective collective) {
 Result<Collective> parse_collective(std::string_view text) {
   for (size_t i = 0; i < kCollectiveNames.size(); ++i)
     if (kCollectiveNames[i] == text) return static_cast<Collective>(i);
-  return error(Code::kInvalidArgument, "there is no collective \"{}\"; did you mean {}? There are {}", text,
-               nearest(text, kCollectiveNames), fmt::join(kCollectiveNames, ", "));
+  return error(Code::kInvalidArgument, "there is no collective \"{}\"; {}known: {}", text,
+               did_you_mean(text, kCollectiveNames), fmt::join(kCollectiveNames, ", "));
 }
 
 std::string_view name(StepKind kind) {

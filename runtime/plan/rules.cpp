@@ -39,8 +39,8 @@ Result<const Algorithm*> read_algorithm(const Piece& piece) {
   if (found.ok()) return *found;
   std::vector<std::string_view> known;
   for (const Algorithm& algorithm : algorithms()) known.push_back(algorithm.name);
-  return wrong(piece, fmt::format("there is no such algorithm; did you mean {}? There are {}",
-                                  nearest(piece.text, known), fmt::join(known, ", ")));
+  return wrong(piece, fmt::format("there is no such algorithm; {}known: {}", did_you_mean(piece.text, known),
+                                  fmt::join(known, ", ")));
 }
 
 Result<AlgorithmChoice> read_choice(Piece piece) {

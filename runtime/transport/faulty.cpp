@@ -1,5 +1,7 @@
 #include "runtime/transport/faulty.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <deque>
@@ -62,8 +64,8 @@ Status read_entry(std::string_view entry, FaultSpec& spec) {
   if (key == "cut") return read_count(entry, text, spec.cut);
   if (key == "hole") return read_count(entry, text, spec.hole);
   constexpr std::string_view kKeys[] = {"seed", "rank", "delay", "stall", "drop", "cut", "hole"};
-  return error(Code::kInvalidArgument, "TERN_FAULTS has no \"{}\"; the nearest is \"{}\" (all: {})", key,
-               nearest(key, kKeys), "seed, rank, delay, stall, drop, cut, hole");
+  return error(Code::kInvalidArgument, "TERN_FAULTS has no \"{}\"; {}known: {}", key,
+               did_you_mean(key, kKeys), fmt::join(kKeys, ", "));
 }
 
 // ---- the transport

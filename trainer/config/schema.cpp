@@ -134,21 +134,39 @@ std::string_view beside(std::string_view path, std::string_view key_path) {
 }
 
 /// What a wrong path most likely meant: a typing error in a name of its own section, or the right name in the
-/// wrong place.
+/// wrong place. Empty when it is like none.
 std::string_view nearest_key(std::string_view path, std::span<const Key> keys) {
   std::string_view best;
   size_t best_distance = std::numeric_limits<size_t>::max();
-  const auto consider = [&](std::string_view candidate, size_t distance) {
-    if (distance >= best_distance) return;
+  const auto consider = [&](std::string_view candidate, size_t penalty) {
+    const auto errors = typing_errors(last_part(path), last_part(candidate));
+    if (!errors || *errors + penalty >= best_distance) return;
     best = candidate;
-    best_distance = distance;
+    best_distance = *errors + penalty;
   };
   for (const Key& key : keys) {
     const std::string_view neighbour = beside(path, key.path);
-    if (!neighbour.empty()) consider(neighbour, edit_distance(path, neighbour));
+    if (!neighbour.empty()) consider(neighbour, 0);
   }
-  for (const Key& key : keys) consider(key.path, edit_distance(last_part(path), last_part(key.path)) + 1);
+  for (const Key& key : keys) consider(key.path, 1);
   return best;
+}
+
+/// What there is where the path looked for something.
+std::string neighbours(std::string_view path, std::span<const Key> keys) {
+  std::vector<std::string_view> names;
+  for (const Key& key : keys) {
+    const std::string_view name = beside(path, key.path);
+    if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Error unknown_key(std::string_view path, std::span<const Key> keys) {
+  const std::string_view near = nearest_key(path, keys);
+  if (!near.empty())
+    return error(Code::kInvalidArgument, "unknown key {}; the nearest known key is {}", path, near);
+  return error(Code::kInvalidArgument, "unknown key {}; there are {}", path, neighbours(path, keys));
 }
 
 /// One walk over the input, row by row of the table.
@@ -175,10 +193,7 @@ class Resolver {
       found_[path] = value;
       return {};
     }
-    if (!is_section(path)) {
-      return error(Code::kInvalidArgument, "unknown key {}; the nearest known key is {}", path,
-                   nearest_key(path, keys_));
-    }
+    if (!is_section(path)) return unknown_key(path, keys_);
     if (value.is_null()) return {};
     if (!value.is_object()) {
       return error(Code::kInvalidArgument, "{} is {}; allowed: an object with keys such as {}", path,

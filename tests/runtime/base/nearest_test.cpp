@@ -25,5 +25,22 @@ TEST(Nearest, FindsTheClosestNameAndTheFirstOfEquals) {
   EXPECT_EQ(nearest("x", {}), "");
 }
 
+TEST(Nearest, SaysNothingWhereNoNameIsNear) {
+  const std::array<std::string_view, 4> names = {"model", "source", "communication", "ranks"};
+  EXPECT_EQ(nearest("colour", names), "");
+  EXPECT_EQ(nearest("x", names), "");
+  EXPECT_EQ(nearest("", names), "");
+  EXPECT_EQ(did_you_mean("colour", names), "");
+  EXPECT_EQ(did_you_mean("rank", names), "did you mean \"ranks\"? ");
+}
+
+TEST(Nearest, TakesTheBeginningOfANameForTheName) {
+  const std::array<std::string_view, 3> names = {"model", "communication", "common"};
+  EXPECT_EQ(nearest("communic", names), "communication");
+  EXPECT_EQ(nearest("comms", std::span(names).first(2)), "communication");
+  EXPECT_EQ(nearest("co", names), "");
+  EXPECT_EQ(nearest("comm", names), "common") << "of equals the shortest";
+}
+
 }  // namespace
 }  // namespace tern

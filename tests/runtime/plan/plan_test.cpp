@@ -35,7 +35,7 @@ TEST(Plan, NamesAreReadBack) {
   }
   const auto wrong = parse_collective("allgather");
   ASSERT_FALSE(wrong.ok());
-  EXPECT_THAT(wrong.error().message, ::testing::HasSubstr("did you mean all_gather?"));
+  EXPECT_THAT(wrong.error().message, ::testing::HasSubstr("did you mean \"all_gather\"?"));
 }
 
 TEST(Plan, IsPrintedStepByStep) {

@@ -54,10 +54,11 @@ TEST(Rules, AreReadBackFromTheirText) {
 
 TEST(Rules, ErrorsSayWhereAndWhatIsAllowed) {
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {"all_reduce:0-64k=treee", "character 18, \"treee\": there is no such algorithm; did you mean tree?"},
-      {"rings", "character 1, \"rings\": there is no such algorithm; did you mean ring?"},
+      {"all_reduce:0-64k=treee",
+       "character 18, \"treee\": there is no such algorithm; did you mean \"tree\"?"},
+      {"rings", "character 1, \"rings\": there is no such algorithm; did you mean \"ring\"?"},
       {"allreduce:ring",
-       "character 1, \"allreduce\": there is no collective \"allreduce\"; did you mean all_reduce?"},
+       "character 1, \"allreduce\": there is no collective \"allreduce\"; did you mean \"all_reduce\"?"},
       {"all_reduce:0-64q=tree", "character 14, \"64q\": \"64q\" is not a size"},
       {"all_reduce:64k=tree", "character 12, \"64k=tree\": a range is written FROM-TO=ALGORITHM"},
       {"all_reduce:64k-64k=tree", "character 12, \"64k-64k=tree\": the range is empty"},

@@ -30,7 +30,7 @@ TEST(FaultSpec, NamesTheEntryThatIsWrong) {
     const auto spec = parse_faults(text);
     return spec.ok() ? std::string("no error") : spec.error().message;
   };
-  EXPECT_THAT(message("dealy=0.1"), HasSubstr("the nearest is \"delay\""));
+  EXPECT_THAT(message("dealy=0.1"), HasSubstr("did you mean \"delay\"?"));
   EXPECT_THAT(message("delay=1.5"), HasSubstr("\"delay=1.5\" is not a probability"));
   EXPECT_THAT(message("delay=nan"), HasSubstr("\"delay=nan\""));
   EXPECT_THAT(message("drop=0.1:5"), HasSubstr("\"drop=0.1:5\""));

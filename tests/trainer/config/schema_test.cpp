@@ -31,6 +31,12 @@ TEST(Schema, AnUnknownKeyIsNamedInFullWithTheNearest) {
               HasSubstr("unknown key deepspeed.zero.stge; the nearest known key is deepspeed.zero.stage"));
 }
 
+TEST(Schema, AKeyThatIsLikeNoneIsToldWhatThereIs) {
+  EXPECT_THAT(problem(R"({"comms": {}})"),
+              testing::EndsWith("unknown key comms; there are data, deepspeed, run"));
+  EXPECT_THAT(problem(R"({"run": {"colour": 1}})"), testing::EndsWith("there are run.kind"));
+}
+
 TEST(Schema, ARightNameInTheWrongPlaceFindsItsPlace) {
   EXPECT_THAT(problem(R"({"train_batch_size": 4})"),
               HasSubstr("nearest known key is deepspeed.train_batch_size"));
