@@ -36,6 +36,14 @@ double sum_over(const std::vector<std::vector<double>>& ranks, size_t column) {
   return sum;
 }
 
+/// The error of a call that nobody asked for, with what it is for.
+Status unasked(const Status& status, std::string_view when, const PerfCollective& collective) {
+  if (status.ok()) return {};
+  Error told = status.error();
+  told.message = fmt::format("{} {}: {}", when, collective.name, told.message);
+  return told;
+}
+
 double seconds_on(clockid_t clock) {
   timespec t = {};
   clock_gettime(clock, &t);
@@ -139,6 +147,10 @@ std::vector<Operation> PerfRank::operations_of(const PerfCall& call, int n_calls
   return operations;
 }
 
+Status PerfRank::meet() {
+  return unasked(comm_->barrier(), "in the barrier before", *setup_.collective);
+}
+
 Status PerfRank::iterate(const std::vector<Operation>& operations, CallReport& report) {
   TERN_TRY(comm_->run_group(operations));
   report = comm_->last_report();
@@ -156,12 +168,12 @@ Result<PerfRank::Timing> PerfRank::time(const RowRequest& request, const Placeme
   // clock.
   const bool renew = at.in_place && lossy(request);
   const bool each = o.per_iter_timing || renew;
-  TERN_TRY(comm_->barrier());
+  TERN_TRY(meet());
   const double begun = now();
   for (int i = 0; i < o.iters; ++i) {
     if (renew) {
       prepare(at, *data);
-      TERN_TRY(comm_->barrier());
+      TERN_TRY(meet());
     }
     const double iteration_begun = each ? now() : 0;
     TERN_TRY(iterate(operations, timing.report));
@@ -196,7 +208,8 @@ Result<Verdict> PerfRank::check(const RowRequest& request, const Placement& at) 
 Result<std::vector<std::vector<double>>> PerfRank::gather(const std::vector<double>& values) {
   const size_t n = values.size();
   std::vector<double> all(n * static_cast<size_t>(comm_->size()));
-  TERN_TRY(comm_->all_gather(std::span<const double>(values), std::span<double>(all)));
+  TERN_TRY(unasked(comm_->all_gather(std::span<const double>(values), std::span<double>(all)),
+                   "while the ranks' figures are gathered after", *setup_.collective));
   std::vector<std::vector<double>> ranks;
   for (size_t i = 0; i < all.size(); i += n) {
     const double* first = all.data() + i;

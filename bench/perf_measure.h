@@ -68,6 +68,7 @@ class PerfRank {
   std::unique_ptr<TestData> data_for(const RowRequest& request, uint64_t seed) const;
   void prepare(const Placement& at, const TestData& data);
   /// Runs the operations of one timed iteration.
+  Status meet();
   Status iterate(const std::vector<Operation>& operations, CallReport& report);
   std::vector<Operation> operations_of(const PerfCall& call, int n_calls) const;
   Result<Timing> time(const RowRequest& request, const Placement& at);

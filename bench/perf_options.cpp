@@ -1,9 +1,12 @@
 #include "bench/perf_options.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <array>
 
 #include "bench/flags.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/size.h"
 
 namespace tern::bench {
@@ -53,7 +56,7 @@ void add_counts(CLI::App& app, PerfOptions& o) {
   app.add_option("-n,--iters", o.iters, "timed iterations")->check(CLI::Range(1, kMany));
   app.add_option("-w,--warmup_iters", o.warmup_iters, "untimed iterations before each placement")
       ->check(CLI::Range(0, kMany));
-  app.add_option("-m,--agg_iters", o.agg_iters, "calls in flight together per iteration")
+  app.add_option("-m,--agg_iters", o.agg_iters, "calls in flight together: one iteration")
       ->check(CLI::Range(1, 1 << 16));
   app.add_option("-N,--run_cycles", o.run_cycles, "times to run all sizes; 0: until killed")
       ->check(CLI::Range(0, kMany));
@@ -65,7 +68,7 @@ void add_counts(CLI::App& app, PerfOptions& o) {
 }
 
 void add_choices(CLI::App& app, PerfOptions& o) {
-  app.add_option("-o,--op", o.op, "sum, prod, min, max, avg or all");
+  app.add_option("-o,--op", o.op, fmt::format("{} or all", fmt::join(kOpNames, ", ")));
   app.add_option("-d,--datatype", o.datatype,
                  "element type (float, double, half, bfloat16, int32, ...) or all");
   app.add_option("-r,--root", o.root, "root rank; -1: every rank in turn")->check(CLI::Range(-1, 1 << 30));
@@ -84,7 +87,9 @@ void add_choices(CLI::App& app, PerfOptions& o) {
       ->check(CLI::Range(0, 2));
   app.add_option("-M,--memory,--memory_report", o.memory_report, "memory report at the end")
       ->type_name("0|1");
-  app.add_option("-I,--per_iter_timing", o.per_iter_timing, "time each iteration")->type_name("0|1");
+  app.add_option("-I,--per_iter_timing", o.per_iter_timing,
+                 "time each iteration (with -m, divided by its calls)")
+      ->type_name("0|1");
 }
 
 void add_own(CLI::App& app, PerfOptions& o) {

@@ -18,6 +18,12 @@ Error of_flag(std::string_view flag, std::string_view value, const Error& proble
   return error(Code::kInvalidArgument, "{} {}: {}", flag, value, problem.message);
 }
 
+/// What the runtime allows, and the flag's own word.
+Error or_all(Error problem) {
+  problem.message += " or all";
+  return problem;
+}
+
 /// Ranks that there will be. The launcher's word is not checked here: making the world does that.
 Result<int> count_ranks(const PerfOptions& o) {
   const Result<Launch> launch = detect_launch(environment);
@@ -91,7 +97,7 @@ Result<std::vector<Dtype>> dtypes_of(const PerfOptions& o) {
     return dtypes;
   }
   const Result<Dtype> dtype = parse_dtype(o.datatype);
-  if (!dtype.ok()) return of_flag("--datatype", o.datatype, dtype.error());
+  if (!dtype.ok()) return of_flag("--datatype", o.datatype, or_all(dtype.error()));
   dtypes.push_back(*dtype);
   return dtypes;
 }
@@ -105,7 +111,7 @@ Result<std::vector<Op>> ops_of(const PerfOptions& o, const PerfCollective& colle
     return ops;
   }
   const Result<Op> op = parse_op(o.op);
-  if (!op.ok()) return of_flag("--op", o.op, op.error());
+  if (!op.ok()) return of_flag("--op", o.op, or_all(op.error()));
   ops.push_back(*op);
   return ops;
 }

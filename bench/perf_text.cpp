@@ -89,6 +89,9 @@ std::string text_table_head(const PerfOptions& o) {
   const PlacementHead head = placement_head(o);
   const auto width = static_cast<int>(head.names.size());
   std::string text = "#\n";
+  if (o.per_iter_timing && o.agg_iters > 1)
+    text += fmt::format("# i_*: an iteration is {} calls in flight together; its time is divided by {}\n",
+                        o.agg_iters, o.agg_iters);
   const auto centred = [width](std::string_view title) {
     return fmt::format("{:>{}}", title, (width + 1 + static_cast<int>(title.size())) / 2);
   };

@@ -9,6 +9,7 @@ Result<Dtype> parse_dtype(std::string_view text) {
   for (const auto& row : kDtypes) {
     if (text == row.name || text == row.nccl_name) return row.dtype;
     allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", row.name);
+    if (row.nccl_name != row.name) allowed += fmt::format(" ({})", row.nccl_name);
   }
   return error(Code::kInvalidArgument, "unknown dtype \"{}\"; allowed: {}", text, allowed);
 }

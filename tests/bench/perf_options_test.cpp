@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/base/dtype.h"
+
 namespace tern::bench {
 namespace {
 
@@ -139,6 +141,11 @@ TEST(PerfOptions, HelpListsEveryFlag) {
   for (const char* flag :
        {"--nthreads", "--maxbytes", "--per_iter_skip", "--codec", "--device_cta_count", "--predict"})
     EXPECT_THAT(command->help, HasSubstr(flag));
+}
+
+TEST(PerfOptions, TheHelpNamesEveryOperator) {
+  const auto command = parse({"--help"});
+  for (const std::string_view op : kOpNames) EXPECT_NE(command->help.find(op), std::string::npos) << op;
 }
 
 }  // namespace

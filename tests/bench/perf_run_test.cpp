@@ -165,8 +165,12 @@ TEST(PerfRun, WhatCannotRunIsOneSentenceOnStderr) {
     const char* says;
   };
   const std::vector<Wrong> cases = {
-      {"all_reduce", {"-d", "complex"}, "--datatype complex: "},
-      {"all_reduce", {"-o", "xor"}, "--op xor: "},
+      {"all_reduce",
+       {"-d", "complex"},
+       "--datatype complex: unknown dtype \"complex\"; allowed: fp32 (float), "},
+      {"all_reduce", {"-d", "complex"}, "fp8e5m2 (f8e5m2) or all\n"},
+      {"all_reduce", {"-o", "xor"}, "--op xor: unknown reduction \"xor\"; allowed: sum, prod, "},
+      {"all_reduce", {"-o", "xor"}, "mulsum or all\n"},
       {"all_reduce", {"--codec", "q9"}, "--codec q9: "},
       {"all_reduce", {"--codec", "topk:k=99"}, "--codec topk:k=99: "},
       {"broadcast", {"--codec", "q8"}, "--codec q8: codecs apply to all_reduce and reduce_scatter"},
@@ -187,6 +191,13 @@ TEST(PerfRun, WhatCannotRunIsOneSentenceOnStderr) {
   }
   EXPECT_THAT(error_of(row("all_reduce"), {"-b", "8", "-e", "8", "-J", "/no/such/folder/x.json"}, 1),
               HasSubstr("/no/such/folder/x.json"));
+}
+
+TEST(PerfRun, AFailureOfACallThatNobodyAskedForSaysWhatItIsFor) {
+  ::setenv("TERN_FAULTS", "rank=0,cut=1", 1);
+  const std::string said = error_of(row("broadcast"), {"-t", "2", "-b", "8", "-e", "8", "-w", "0"}, 1);
+  ::unsetenv("TERN_FAULTS");
+  EXPECT_THAT(said, HasSubstr("broadcast_perf: in the barrier before broadcast: the connection to rank 1"));
 }
 
 void forget_to_reduce(const PerfCall& /*call*/, std::vector<Operation>& to) {

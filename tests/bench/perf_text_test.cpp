@@ -51,6 +51,16 @@ TEST(PerfText, PreambleNamesAnIncrementInBytes) {
   EXPECT_NE(text_preamble(run).find("step: 1048576(bytes)"), std::string::npos);
 }
 
+TEST(PerfText, TableHeadSaysWhatAnIterationIsWhenItHoldsSeveralCalls) {
+  PerfOptions options;
+  options.agg_iters = 4;
+  EXPECT_EQ(text_table_head(options), text_table_head({}));
+  options.per_iter_timing = true;
+  EXPECT_NE(text_table_head(options).find(
+                "# i_*: an iteration is 4 calls in flight together; its time is divided by 4\n"),
+            std::string::npos);
+}
+
 TEST(PerfText, TableHeadStandsOverTheColumns) {
   EXPECT_EQ(text_table_head({}),
             "#\n"
