@@ -2,6 +2,7 @@
 
 #include "runtime/base/size.h"
 #include "tools/built_in_clusters.h"
+#include "tools/call_text.h"
 #include "tools/step_sim.h"
 #include "tools/tern_sim.h"
 #include "tools/write_file.h"
@@ -20,10 +21,11 @@ Result<Report> answer(const SimFlags& flags) {
                         .cluster = std::move(cluster),
                         .gradient_bytes = flags.gradient == "fp32" ? size_t{4} : size_t{2}});
   }
-  SimQuestion question{.cluster = std::move(cluster), .root = flags.root};
+  SimQuestion question{.cluster = std::move(cluster)};
   question.algorithm = flags.algorithm;
   question.codec = flags.codec;
   TERN_ASSIGN(question.collective, parse_collective(flags.collective));
+  TERN_ASSIGN(question.root, root_of(question.collective, flags.root));
   TERN_ASSIGN(question.n_bytes, parse_size(flags.size));
   if (question.n_bytes > uint64_t{1} << 42)
     return error(Code::kInvalidArgument, "--size {} is above 4T", flags.size);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "runtime/base/status.h"
 #include "tools/report.h"
@@ -18,7 +19,7 @@ struct SimFlags {
   std::string gradient = "bf16";
   std::string json_file;
   int n_ranks = 0;
-  int root = 0;
+  std::optional<int> root;
   bool list = false;
 };
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "runtime/base/size.h"
 #include "runtime/communicator/cost.h"
 #include "runtime/plan/compose.h"
 #include "runtime/plan/select.h"
 #include "runtime/plan/verify.h"
 #include "runtime/topology/cores.h"
+#include "tools/call_text.h"
 #include "tools/text_table.h"
 
 namespace tern::tools {
@@ -81,13 +81,9 @@ Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
 }
 
 std::string question_text(const PlanQuestion& q) {
-  return fmt::format("{} of {}B over {} rank{} on {} host{}, codec {}", name(q.collective),
-                     format_size(q.n_bytes), q.n_ranks, q.n_ranks == 1 ? "" : "s", q.n_hosts,
-                     q.n_hosts == 1 ? "" : "s", to_string(q.codec));
-}
-
-std::string segment_text(size_t segment_bytes) {
-  return segment_bytes == 0 ? "uncut" : format_size(segment_bytes);
+  return fmt::format("{} over {} rank{} on {} host{}, codec {}", call_text(q.collective, q.n_bytes),
+                     q.n_ranks, q.n_ranks == 1 ? "" : "s", q.n_hosts, q.n_hosts == 1 ? "" : "s",
+                     to_string(q.codec));
 }
 
 Json question_json(const PlanQuestion& q) {
@@ -224,7 +220,7 @@ Result<Report> why_report(const PlanQuestion& q, const Config& config) {
                              ruled ? "TERN_ALGORITHM or --algorithm says so" : "the least predicted time");
   if (config.segment_bytes > 0)
     report.text += fmt::format("  (TERN_SEGMENT_BYTES cuts chunks at {} whatever is chosen)\n",
-                               format_size(config.segment_bytes));
+                               size_text(config.segment_bytes));
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/base/size.h"
+#include "tools/call_text.h"
 #include "tools/sim_flags.h"
 #include "tools/tern_calibrate.h"
 #include "tools/tern_info.h"
@@ -20,6 +21,7 @@ struct Flags {
   std::string collective;
   std::string size = "1M";
   std::string codec;
+  std::optional<int> root;
   PlanQuestion question;
   SimFlags sim;
   std::string calibration_file;
@@ -28,8 +30,10 @@ struct Flags {
 
 void add_question(CLI::App& command, Flags& flags) {
   command
-      .add_option("collective", flags.collective,
-                  "all_reduce, reduce_scatter, all_gather, broadcast or barrier")
+      .add_option(
+          "collective", flags.collective,
+          "all_reduce, reduce_scatter, all_gather, broadcast, reduce, all_to_all, gather, scatter, sendrecv "
+          "or barrier")
       ->required();
   command.add_option("--ranks", flags.question.n_ranks, "ranks")->required()->check(CLI::Range(1, 16384));
   command
@@ -38,7 +42,7 @@ void add_question(CLI::App& command, Flags& flags) {
       ->check(CLI::Range(1, 16384))
       ->capture_default_str();
   command.add_option("--size", flags.size, "bytes of the whole vector, fp32")->capture_default_str();
-  command.add_option("--root", flags.question.root, "root of a broadcast")->check(CLI::Range(0, 16383));
+  command.add_option("--root", flags.root, "where the collective has one")->check(CLI::Range(0, 16383));
   command.add_option("--algorithm", flags.question.algorithm, "instead of the planner's choice");
   command.add_option("--codec", flags.codec, "NAME[:key=value,...]; default: TERN_CODEC");
 }
@@ -46,6 +50,7 @@ void add_question(CLI::App& command, Flags& flags) {
 Result<PlanQuestion> question_of(const Flags& flags, const Config& config) {
   PlanQuestion question = flags.question;
   TERN_ASSIGN(question.collective, parse_collective(flags.collective));
+  TERN_ASSIGN(question.root, root_of(question.collective, flags.root));
   TERN_ASSIGN(question.n_bytes, parse_size(flags.size));
   if (question.n_bytes > uint64_t{1} << 42)
     return error(Code::kInvalidArgument, "--size {} is above 4T", flags.size);
@@ -85,7 +90,8 @@ Result<Report> plan_answer(const Flags& flags, Answer answer) {
 int print(const Result<Report>& report, const Flags& flags, std::FILE* out) {
   if (!report.ok()) {
     fmt::print(stderr, "tern: {}\n", report.error().message);
-    return report.error().code == Code::kInvalidArgument ? kBadFlags : kFailed;
+    const Code code = report.error().code;
+    return code == Code::kInvalidArgument || code == Code::kNotFound ? kBadFlags : kFailed;
   }
   if (report->data.is_null()) return kGood;  // another rank answers
   fmt::print(out, "{}", flags.json ? report->data.dump(1) + "\n" : report->text);

@@ -1,7 +1,7 @@
 #include "tools/tern_sim.h"
 
-#include "runtime/base/size.h"
 #include "tools/built_in_clusters.h"
+#include "tools/call_text.h"
 #include "tools/text_table.h"
 
 namespace tern::tools {
@@ -21,13 +21,6 @@ std::string time_text(double seconds) {
   return seconds < 1 ? fmt::format("{:.3f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
 }
 
-std::string bytes_text(double bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
-  size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < kUnits.size(); ++unit) bytes /= 1000;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 2, kUnits[unit]);
-}
-
 void add_links(Report& report, const SimQuestion& q, const ClusterPrediction& p) {
   const Cluster& cluster = q.cluster;
   std::vector<std::vector<std::string>> rows = {{"link", "links", "bytes", "busiest", "its bytes", "busy"}};
@@ -44,7 +37,7 @@ void add_links(Report& report, const SimQuestion& q, const ClusterPrediction& p)
                                     {"busy_share", busy},
                                     {"limiting", use.level == p.limiting_level}});
     rows.push_back({fmt::format("{} {}", level.name, level.link.name), fmt::format("{}", use.n_links),
-                    bytes_text(use.bytes), cluster.link_name(use.busiest), bytes_text(use.busiest_bytes),
+                    amount_text(use.bytes), cluster.link_name(use.busiest), amount_text(use.busiest_bytes),
                     fmt::format("{:.1f} %", 100 * busy)});
   }
   report.text += "\n" + text_table(rows);
@@ -92,17 +85,17 @@ Result<Report> sim_report(const SimQuestion& q) {
                  {"rank_classes", p.n_classes},
                  {"candidates", choice.n_candidates},
                  {"simulated", choice.n_simulated}};
-  report.text = fmt::format("{} of {}B over {} ranks on {}\n\n", name(q.collective), format_size(q.n_bytes),
-                            cluster.n_ranks, cluster.name);
+  report.text = fmt::format("{} over {} ranks on {}\n\n", call_text(q.collective, q.n_bytes), cluster.n_ranks,
+                            cluster.name);
   report.text += text_table(
       {{"algorithm", choice.algorithm},
-       {"segments", choice.segment_bytes == 0 ? "uncut" : format_size(choice.segment_bytes)},
+       {"segments", segment_text(choice.segment_bytes)},
        {"codec", to_string(choice.codec)},
        {"time", time_text(seconds)},
        {"algbw", fmt::format("{:.3f} GB/s", algbw)},
        {"busbw", fmt::format("{:.3f} GB/s", busbw)},
        {"sent per rank",
-        fmt::format("{} in {} messages", bytes_text(static_cast<double>(p.call.bytes_on_wire_per_rank)),
+        fmt::format("{} in {} messages", amount_text(static_cast<double>(p.call.bytes_on_wire_per_rank)),
                     p.call.n_messages)},
        {"device's work", time_text(p.busiest_work_seconds)},
        {"limited by", limit_text(q, p)},

@@ -35,7 +35,7 @@ TEST(TernSim, TextNamesTimeBandwidthPlanLinksAndWhatLimits) {
   const Ran ran = tern_says({"sim", "--cluster", "a100x8-4nic-100g", "--ranks", "32", "--size", "64M"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   for (const char* part :
-       {"all_reduce of 64MB over 32 ranks on a100x8-4nic-100g", "algorithm", "segments", "codec", "time",
+       {"all_reduce of 64MiB over 32 ranks on a100x8-4nic-100g", "algorithm", "segments", "codec", "time",
         "busbw", "limited by", "gpu nvlink", "node nic", "node 0 nic 0 out", "Figures: "})
     EXPECT_THAT(ran.out, HasSubstr(part));
 }
@@ -108,6 +108,8 @@ TEST(TernSim, WrongQuestionsAreOneSentenceWithTheValue) {
       {{"sim", "--cluster", "ethernet-1g", "--codec", "q9"}, "q9"},
       {{"sim", "--cluster", "ethernet-1g", "--collective", "all_reduse"}, "all_reduse"},
       {{"sim", "--cluster", "ethernet-1g", "--collective", "broadcast", "--root", "64"}, "root 64"},
+      {{"sim", "--cluster", "ethernet-1g", "--root", "1"},
+       "all_reduce has no root; those that have: broadcast"},
       {{"sim", "--cluster", "ethernet-1g", "--step", "llama3-70b"}, "nodes of a multiple of 8 ranks"},
       {{"sim", "--cluster", "a100x8-8nic-200g", "--step", "gpt"}, "llama3-70b"},
       {{"sim", "--cluster", "ethernet-1g", "--ranks", "4", "--json", "/nowhere/x.json"}, "/nowhere/x.json"}};
@@ -117,6 +119,19 @@ TEST(TernSim, WrongQuestionsAreOneSentenceWithTheValue) {
     EXPECT_THAT(ran.err, HasSubstr(wrong.says));
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   }
+}
+
+TEST(TernSim, WrongInputAndAMissingFileEndAlike) {
+  for (const char* cluster : {"/nowhere/c.json", "no-such-cluster"})
+    EXPECT_EQ(tern_says({"sim", "--cluster", cluster}).status, 2) << cluster;
+}
+
+TEST(TernSim, ABarrierIsOfNoSizeAndBytesAreInOneUnit) {
+  const Ran barrier = tern_says({"sim", "--cluster", "ethernet-1g", "--collective", "barrier"});
+  EXPECT_THAT(barrier.out, testing::StartsWith("barrier over 64 ranks on ethernet-1g\n"));
+  const Ran ran =
+      tern_says({"sim", "--cluster", "ethernet-1g", "--ranks", "8", "--size", "1G", "--codec", "none"});
+  EXPECT_THAT(ran.out, testing::AllOf(HasSubstr("GiB"), testing::Not(HasSubstr(" GB "))));
 }
 
 TEST(StepSim, WhatBackwardDoesNotHideIsExposed) {

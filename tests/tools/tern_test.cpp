@@ -112,7 +112,7 @@ TEST(TernWhy, TextShowsTheSpeedsAndTheCandidates) {
   const Ran ran =
       tern_says({"why", "all_reduce", "--ranks", "8", "--hosts", "2", "--size", "1M", "--codec", "q8"});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  for (const char* part : {"all_reduce of 1MB over 8 ranks on 2 hosts, codec q8", "link in the host",
+  for (const char* part : {"all_reduce of 1MiB over 8 ranks on 2 hosts, codec q8", "link in the host",
                            "link between hosts", "of the dense bytes", "predicted us", "* chosen:"})
     EXPECT_THAT(ran.out, HasSubstr(part));
 }
@@ -172,6 +172,7 @@ TEST(Tern, WrongQuestionsAreOneSentenceWithTheValue) {
       {{"why", "all_reduce", "--ranks", "4", "--hosts", "5"}, "--hosts 5"},
       {{"plan", "show", "all_reduce", "--ranks", "4", "--rank", "4"}, "--rank 4"},
       {{"plan", "show", "broadcast", "--ranks", "4", "--root", "7"}, "--root 7"},
+      {{"why", "all_reduce", "--ranks", "4", "--root", "1"}, "all_reduce has no root"},
       {{"plan", "show", "all_reduce", "--ranks", "4", "--algorithm", "rng"}, "rng"},
       {{"frobnicate"}, "frobnicate"},
       {{"plan", "hide"}, "hide"},
