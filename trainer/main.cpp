@@ -13,6 +13,7 @@
 #include "runtime/bootstrap/speaker.h"
 #include "trainer/banner.h"
 #include "trainer/config/keys.h"
+#include "trainer/data/token_file.h"
 #include "trainer/session.h"
 #include "trainer/stop_signal.h"
 
@@ -50,6 +51,7 @@ int describe(const CommandLine& line, const Config& settings) {
   const Ranks ranks{n_ranks, n_ranks, settings.threads};
   const Result<RunPlan> plan = plan_run(*config, ranks);
   if (!plan.ok()) return fail(plan.error());
+  if (const Status text = TokenFile::find_text(config->data.text); !text.ok()) return fail(text.error());
   if (line.check_config) {
     print(fmt::format("{} is a valid run for {} ranks\n", line.run_file, n_ranks));
     return 0;

@@ -7,6 +7,7 @@
 
 #include "trainer/banner.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/manifest.h"
 #include "trainer/kernels/peak.h"
 #include "trainer/model/generate.h"
 #include "trainer/output_dir.h"
@@ -51,10 +52,11 @@ class Session {
     plan_ = *plan;
     const int64_t free_bytes = free_memory();
     say(banner(config_, plan_, free_bytes));
+    TERN_ASSIGN(start_, find_checkpoint(comm_, config_.run.resume, config_.run.output_dir));
+    TERN_TRY(agree(comm_, check_output()));
     // Before anything else is in the caches; the other ranks sleep in the next agreement.
     if (first() && config_.run.measure_peak) measure_peak();
     TERN_TRY(agree(comm_, check_memory(predict_memory(config_, plan_), ranks_, free_bytes)));
-    TERN_ASSIGN(start_, find_checkpoint(comm_, config_.run.resume, config_.run.output_dir));
     TERN_TRY(agree(comm_, make_output()));
     const std::string token_path = TokenFile::path_for(config_.data.text, config_.data.cache_dir);
     const bool tokenises = world_.local_rank == 0;  // one rank per machine: they may not share a file system
@@ -73,11 +75,15 @@ class Session {
         peak_flops_ / n_hosts / 1e9, team.size(), n_hosts));
   }
 
+  Status check_output() {
+    if (!first()) return {};
+    leftovers_ = find_leftovers(config_.run.output_dir, start_);
+    return check_leftovers(config_.run, leftovers_);
+  }
+
   /// Nothing in it is changed yet: what follows may fail, and an earlier run's files are then as they were.
   Status make_output() {
     if (!first()) return {};
-    leftovers_ = find_leftovers(config_.run.output_dir, start_);
-    TERN_TRY(check_leftovers(config_.run, leftovers_));
     std::error_code failed;
     fs::create_directories(config_.run.output_dir, failed);
     if (!failed) return {};
@@ -100,7 +106,17 @@ class Session {
                  comm_.rank(), text, expected);
   }
 
+  /// Only a checkpoint of another step is resumed without its being asked for.
+  void say_skipped() const {
+    if (!first() || config_.run.resume != "latest") return;
+    const std::string skipped = newest_incomplete(config_.run.output_dir);
+    if (!skipped.empty())
+      say(fmt::format("  skipped     {}, which is newer: it is no whole checkpoint, for it has no {}\n",
+                      skipped, kManifestName));
+  }
+
   Status resume() {
+    say_skipped();
     if (!start_.empty()) {
       TrainState state = trainer_->state();
       TERN_ASSIGN(const Progress progress, load_checkpoint(comm_, state, start_));

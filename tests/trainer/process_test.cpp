@@ -228,12 +228,18 @@ std::string output_of(const std::vector<std::string>& arguments, int expected_co
 }
 
 TEST(CommandLine, ChecksAndDescribesRunsWithoutRanks) {
-  EXPECT_THAT(output_of({kTinyConfig, "--check-config", "--ranks", "4"}, 0),
+  const std::string text = "data.text=" + write_text(fresh_directory("text"));
+  EXPECT_THAT(output_of({kTinyConfig, "--check-config", "--ranks", "4", "--set", text}, 0),
               HasSubstr("is a valid run for 4 ranks"));
+  for (const char* flag : {"--check-config", "--dry-run"})
+    EXPECT_THAT(output_of({kTinyConfig, flag, "--set", "data.text=/nowhere/text"}, 1),
+                HasSubstr("data.text: there is no file /nowhere/text"));
   EXPECT_THAT(output_of({kTinyConfig, "--check-config", "--ranks", "5"}, 1), HasSubstr("of 5 ranks"));
-  EXPECT_THAT(output_of({kTinyConfig, "--dry-run", "--ranks", "4"}, 0), HasSubstr("34,976 parameters"));
-  EXPECT_THAT(output_of({TERN_SOURCE_DIR "/trainer/configs/kjv.json", "--dry-run", "--ranks", "4"}, 0),
-              HasSubstr("x 4 ranks"));
+  EXPECT_THAT(output_of({kTinyConfig, "--dry-run", "--ranks", "4", "--set", text}, 0),
+              HasSubstr("34,976 parameters"));
+  EXPECT_THAT(
+      output_of({TERN_SOURCE_DIR "/trainer/configs/kjv.json", "--dry-run", "--ranks", "4", "--set", text}, 0),
+      HasSubstr("x 4 ranks"));
   EXPECT_THAT(output_of({"/nowhere/run.json"}, 1), HasSubstr("there is no file /nowhere/run.json"));
   EXPECT_THAT(output_of({}, 1), HasSubstr("give a RUN.json"));
   EXPECT_THAT(output_of({"--keys"}, 0), HasSubstr("| `deepspeed.train_batch_size` |"));

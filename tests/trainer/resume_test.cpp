@@ -83,17 +83,21 @@ TEST(Resume, ANewRunRefusesADirectoryThatHoldsCheckpointsUnlessItMayDeleteThem) 
                            assignments(text, directory, {"run.steps=4", "run.checkpoint_every=2"})));
   const auto before = file_ids(directory, 4);
   const auto metrics = metrics_of(directory);
-  for (const auto& outcome : run_on_threads({.n_ranks = 2}, assignments(text, directory, {"run.steps=1"}))) {
+  std::string said;
+  for (const auto& outcome :
+       run_on_threads({.n_ranks = 2, .said = &said},
+                      assignments(text, directory, {"run.steps=1", "run.measure_peak=true"}))) {
     ASSERT_FALSE(outcome.ok());
     EXPECT_THAT(outcome.error().message,
                 testing::HasSubstr("holds checkpoints of an earlier run (step_2, step_4)"));
     EXPECT_THAT(outcome.error().message, testing::HasSubstr("run.overwrite=true"));
   }
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr("GFLOP/s"))) << "refused before anything is measured";
   EXPECT_EQ(file_ids(directory, 4), before);
   EXPECT_EQ(metrics_of(directory), metrics);
   EXPECT_EQ(checkpoint_steps(directory), (std::vector<int64_t>{2, 4}));
 
-  std::string said;
+  said.clear();
   expect_ok(run_on_threads({.n_ranks = 2, .said = &said},
                            assignments(text, directory, {"run.steps=1", "run.overwrite=true"})));
   EXPECT_THAT(said, testing::HasSubstr("deleted     step_2, step_4 of an earlier run"));
@@ -163,6 +167,26 @@ TEST(Resume, OfTheLatestWhereThereIsNoneSaysThatItStartsAnew) {
   EXPECT_THAT(said, testing::HasSubstr(directory + " holds no checkpoint yet, so this run starts at step 0"));
   EXPECT_THAT(said, testing::HasSubstr("replaced    metrics.jsonl of an earlier run"));
   EXPECT_EQ(metrics_of(directory).size(), 1U);
+}
+
+TEST(Resume, OfTheLatestSaysThatItPassesOverANewerOneThatIsNotWhole) {
+  const std::string directory = fresh_directory("run");
+  const std::string text = write_text(directory);
+  expect_ok(run_on_threads({.n_ranks = 2},
+                           assignments(text, directory, {"run.steps=4", "run.checkpoint_every=2"})));
+  std::filesystem::remove(checkpoint_path(directory, 4) + "/manifest.json");
+  std::string said;
+  expect_ok(run_on_threads({.n_ranks = 2, .said = &said},
+                           assignments(text, directory, {"run.steps=4", "run.resume=latest"})));
+  EXPECT_THAT(said,
+              testing::HasSubstr(fmt::format("skipped     {}, which is newer: it is no whole checkpoint, "
+                                             "for it has no manifest.json",
+                                             checkpoint_path(directory, 4))));
+  EXPECT_THAT(said, testing::HasSubstr(fmt::format("resumed     {}", checkpoint_path(directory, 2))));
+  said.clear();
+  expect_ok(run_on_threads({.n_ranks = 2, .said = &said},
+                           assignments(text, directory, {"run.steps=5", "run.resume=latest"})));
+  EXPECT_THAT(said, testing::Not(testing::HasSubstr("skipped")));
 }
 
 TEST(Resume, GoesOnWithAnyOtherNumberOfRanks) {

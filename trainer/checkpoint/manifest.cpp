@@ -52,6 +52,23 @@ Manifest from_json(const Json& body) {
   return manifest;
 }
 
+// Of the directories of a checkpoint's name, those with or without a manifest; ascending.
+std::vector<int64_t> steps_of(const std::string& output_dir, bool complete) {
+  std::vector<int64_t> steps;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(output_dir, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    int64_t step = 0;
+    const char* end = name.data() + name.size();
+    const auto [stop, problem] = std::from_chars(name.data() + kPrefix.size(), end, step);
+    if (problem != std::errc() || stop != end || step < 0) continue;
+    if (std::filesystem::exists(entry.path() / kManifestName, failed) == complete) steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 }  // namespace
 
 std::string to_text(const Manifest& manifest) {
@@ -104,20 +121,14 @@ std::string checkpoint_path(const std::string& output_dir, int64_t step) {
 }
 
 std::vector<int64_t> checkpoint_steps(const std::string& output_dir) {
-  std::vector<int64_t> steps;
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(output_dir, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix)) continue;
-    int64_t step = 0;
-    const char* end = name.data() + name.size();
-    const auto [stop, problem] = std::from_chars(name.data() + kPrefix.size(), end, step);
-    const bool complete = problem == std::errc() && stop == end && step >= 0 &&
-                          std::filesystem::exists(entry.path() / kManifestName, failed);
-    if (complete) steps.push_back(step);
-  }
-  std::sort(steps.begin(), steps.end());
-  return steps;
+  return steps_of(output_dir, true);
+}
+
+std::string newest_incomplete(const std::string& output_dir) {
+  const std::vector<int64_t> whole = steps_of(output_dir, true);
+  const std::vector<int64_t> broken = steps_of(output_dir, false);
+  if (broken.empty() || (!whole.empty() && whole.back() > broken.back())) return {};
+  return checkpoint_path(output_dir, broken.back());
 }
 
 }  // namespace tern::trainer

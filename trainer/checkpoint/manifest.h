@@ -41,4 +41,8 @@ std::string checkpoint_path(const std::string& output_dir, int64_t step);
 /// ignored.
 std::vector<int64_t> checkpoint_steps(const std::string& output_dir);
 
+/// The newest directory of a checkpoint's name that is newer than all complete ones, for want of a manifest;
+/// empty when there is none.
+std::string newest_incomplete(const std::string& output_dir);
+
 }  // namespace tern::trainer

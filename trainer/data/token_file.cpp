@@ -32,6 +32,13 @@ uint32_t crc_of(const TokenHeader& header) {
   return crc32c(std::as_bytes(std::span(&header, 1)).first(sizeof(TokenHeader) - sizeof(uint32_t)));
 }
 
+Result<MappedFile> open_text(const std::string& path) {
+  Result<MappedFile> text = MappedFile::open(path);
+  if (!text.ok()) return error(text.error().code, "data.text: {}", text.error().message);
+  if (text->bytes().empty()) return error(Code::kInvalidArgument, "data.text: {} is empty", path);
+  return text;
+}
+
 Status write_tokens(const MappedFile& text, const FileId& source, const std::string& path) {
   TokenHeader header;
   header.n_tokens = source.n_bytes;
@@ -52,18 +59,20 @@ std::string TokenFile::path_for(const std::string& text_path, const std::string&
   return ((cache_dir.empty() ? text.parent_path() : std::filesystem::path(cache_dir)) / name).string();
 }
 
+Status TokenFile::find_text(const std::string& text_path) {
+  return open_text(text_path).status();
+}
+
 Status TokenFile::prepare(const std::string& text_path, const std::string& token_path) {
-  Result<MappedFile> text = MappedFile::open(text_path);
-  if (!text.ok()) return error(text.error().code, "data.text: {}", text.error().message);
-  const FileId source = text->id();
-  if (source.n_bytes == 0) return error(Code::kInvalidArgument, "data.text: {} is empty", text_path);
+  TERN_ASSIGN(const MappedFile text, open_text(text_path));
+  const FileId source = text.id();
   if (const Result<TokenFile> old = open(token_path); old.ok() && old->source() == source) return {};
 
   std::error_code failed;
   const std::filesystem::path parent = std::filesystem::path(token_path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, failed);
   const std::string partial = fmt::format("{}.{}.partial", token_path, ::getpid());
-  Status written = write_tokens(*text, source, partial);
+  Status written = write_tokens(text, source, partial);
   if (written.ok() && std::rename(partial.c_str(), token_path.c_str()) != 0) {
     written = error(Code::kIo, "cannot rename {} to {}: {}", partial, token_path, system_text(errno));
   }

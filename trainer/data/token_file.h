@@ -22,11 +22,14 @@ class TokenFile {
   /// Where the token file of `text_path` lies: in `cache_dir`, or beside the text when that is empty.
   static std::string path_for(const std::string& text_path, const std::string& cache_dir);
 
+  /// Whether the text is there. Errors: kNotFound, kIo; kInvalidArgument (an empty text).
+  static Status find_text(const std::string& text_path);
+
   /// Makes the token file of a text unless there is one of the same text (by size and hash). Other processes
   /// that open the same path see the old file or the new one, never a part.
   ///
   /// Cost:   reads the text once; writes it once when it is new or changed.
-  /// Errors: kNotFound (no text), kIo; kInvalidArgument (an empty text).
+  /// Errors: those of find_text(), kIo.
   static Status prepare(const std::string& text_path, const std::string& token_path);
 
   /// Errors: kNotFound, kIo; kCorrupt naming the file and what is wrong with it.

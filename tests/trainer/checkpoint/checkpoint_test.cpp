@@ -225,6 +225,10 @@ TEST_F(CheckpointTest, OlderOnesGoAndPartialOnesDoNotCount) {
   fs::create_directories(directory_ + "/step_99.partial");
   fs::create_directories(directory_ + "/step_98");
   for (const int64_t step : {2, 4, 10, 12}) save(2, 2, false, {step, step, 0}, 2);
+  EXPECT_EQ(newest_incomplete(directory_), checkpoint_path(directory_, 98));
+  fs::remove(directory_ + "/step_98");
+  fs::create_directories(directory_ + "/step_11");
+  EXPECT_EQ(newest_incomplete(directory_), "") << "older than a whole one";
   EXPECT_THAT(checkpoint_steps(directory_), testing::ElementsAre(10, 12));
   save(2, 2, false, {12, 12, 0}, 2);  // again, in place of the old one
   EXPECT_EQ(problem(2, checkpoint_path(directory_, 12)), "");
