@@ -7,6 +7,14 @@
 
 namespace tern {
 
+/// The scale of a block as it travels: what Format::step() takes.
+template <class Format>
+uint16_t wire_scale(const std::byte* scale) {
+  uint16_t wire = 0;
+  std::memcpy(&wire, scale, Format::kShape.scale_bytes);
+  return wire;
+}
+
 /// Signed integers in [-kMost, kMost], two's complement in kBits; those of 5 and 6 bits have their lower four
 /// in one plane and the rest in another.
 template <int kBits, size_t kBlock>
@@ -22,14 +30,14 @@ struct IntFormat {
   static constexpr uint8_t kSignBit = 1 << (kBits - 1);
   static constexpr uint16_t kNan = kNanScale.bits;
 
-  static Scaling scaling(float absmax) { return bf16_scaling(absmax, kMost); }
-  static float step(const std::byte* scale) { return bf16_step(scale); }
-  static Code code(float x) { return static_cast<Code>(nearest_code(x)); }
+  static constexpr Scaling scaling(float absmax) { return bf16_scaling(absmax, kMost); }
+  static constexpr float step(uint16_t wire) { return to_float(Bfloat16{wire}); }
+  static constexpr Code code(float x) { return static_cast<Code>(nearest_code(x)); }
   static Code code(float x, float u) { return static_cast<Code>(stochastic_code(x, u, kMost)); }
-  static float value(Code c) { return static_cast<float>(static_cast<int8_t>(c)); }
-  static Code nearer_to_zero(Code c) { return static_cast<Code>(c < 128 ? c - 1 : c + 1); }
+  static constexpr float value(Code c) { return static_cast<float>(static_cast<int8_t>(c)); }
+  static constexpr Code nearer_to_zero(Code c) { return static_cast<Code>(c < 128 ? c - 1 : c + 1); }
   /// From the kBits that travelled.
-  static Code sign_extended(Code c) {
+  static constexpr Code sign_extended(Code c) {
     return static_cast<Code>(((c & (2 * kSignBit - 1)) ^ kSignBit) - kSignBit);
   }
 };
@@ -43,8 +51,8 @@ struct FloatFormat {
       .block = kBlock, .scale_bytes = kScaleBytes, .code_bits = 8 * sizeof(T)};
   static constexpr bool kPacked = false;
   static constexpr bool kRounds = false;
-  static float value(Code c) { return to_float(T{c}); }
-  static Code nearer_to_zero(Code c) { return static_cast<Code>(c - 1); }
+  static constexpr float value(Code c) { return to_float(T{c}); }
+  static constexpr Code nearer_to_zero(Code c) { return static_cast<Code>(c - 1); }
 };
 
 }  // namespace tern

@@ -103,7 +103,7 @@ template <class Format>
 void decode_blocks(BlockView in, std::span<float> out, Decode how) {
   constexpr BlockShape kShape = Format::kShape;
   for (size_t i = 0; i < out.size(); ++i) {
-    const float step = Format::step(in.scales + i / kShape.block * kShape.scale_bytes);
+    const float step = Format::step(wire_scale<Format>(in.scales + i / kShape.block * kShape.scale_bytes));
     const float x = Format::value(code_at<Format>(in, i)) * step;
     out[i] = how == Decode::kSet ? x : out[i] + x;
   }

@@ -59,7 +59,7 @@ struct Scaling {
 };
 
 /// A bf16 scale rounded up, so that no value is beyond `most`. absmax is finite.
-inline Scaling bf16_scaling(float absmax, float most) {
+constexpr Scaling bf16_scaling(float absmax, float most) {
   constexpr float kTiny = 0x1p-100F;
   const Bfloat16 scale = scale_of(absmax, most);
   Scaling s{.wire = scale.bits, .step = to_float(scale)};

@@ -13,15 +13,15 @@ namespace tern {
 struct ScaledFp16 : FloatFormat<Float16, uint16_t, 128, sizeof(Bfloat16)> {
   static constexpr uint16_t kNan = kNanScale.bits;
   static constexpr float kLimit = HUGE_VALF;  ///< nothing is clamped
-  static Scaling scaling(float absmax) {
+  static constexpr Scaling scaling(float absmax) {
     const uint32_t exponent = std::max(std::bit_cast<uint32_t>(absmax) >> 23, 15U) - 14;  // biased
     return {.wire = static_cast<uint16_t>(exponent << 7),
             .step = std::bit_cast<float>(exponent << 23),
             .inverse = std::bit_cast<float>((254 - exponent) << 23)};
   }
-  static float step(const std::byte* scale) { return bf16_step(scale); }
-  static Code code(float x) { return to_float16(x).bits; }
-  static bool saturates(float /*x*/) { return false; }
+  static constexpr float step(uint16_t wire) { return to_float(Bfloat16{wire}); }
+  static constexpr Code code(float x) { return to_float16(x).bits; }
+  static constexpr bool saturates(float /*x*/) { return false; }
 };
 
 /// Error: 2^-11 of the value, or 2^-39 of the block's absmax where that is more. Bytes: 4 + 2.016 per

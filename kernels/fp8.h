@@ -12,10 +12,10 @@ struct ScaledFp8 : FloatFormat<T, uint8_t, 128, sizeof(Bfloat16)> {
   static constexpr uint16_t kNan = kNanScale.bits;
   static constexpr float kLargest = to_float(T{Float8Traits<T>::kLargest});
   static constexpr float kLimit = HUGE_VALF;  ///< what is a rounding above kLargest rounds to it
-  static Scaling scaling(float absmax) { return bf16_scaling(absmax, kLargest); }
-  static float step(const std::byte* scale) { return bf16_step(scale); }
-  static uint8_t code(float x) { return to_float8<T>(x).bits; }
-  static bool saturates(float /*x*/) { return false; }
+  static constexpr Scaling scaling(float absmax) { return bf16_scaling(absmax, kLargest); }
+  static constexpr float step(uint16_t wire) { return to_float(Bfloat16{wire}); }
+  static constexpr uint8_t code(float x) { return to_float8<T>(x).bits; }
+  static constexpr bool saturates(float /*x*/) { return false; }
 };
 
 /// Error: 2^-4 (E4M3) or 2^-3 (E5M2) of the value; of the block's absmax 16/448 = 3.57 % or 4096/57344 = 7.14

@@ -14,22 +14,21 @@ namespace tern {
 struct Mxfp8 : FloatFormat<Float8E4m3, uint8_t, 32, 1> {
   static constexpr uint16_t kNan = 0xFF;
   static constexpr float kLimit = 464;
-  static Scaling scaling(float absmax) {
+  static constexpr Scaling scaling(float absmax) {
     const uint32_t exponent = std::max(std::bit_cast<uint32_t>(absmax) >> 23, 8U) - 8;  // biased, as E8M0 is
     return {.wire = static_cast<uint16_t>(exponent),
             .step = power_of_two(exponent),
             .inverse = power_of_two(254 - exponent)};
   }
-  static float step(const std::byte* scale) {
-    const auto exponent = std::to_integer<uint32_t>(*scale);
+  static constexpr float step(uint16_t exponent) {
     return exponent == kNan ? to_float(kNanScale) : power_of_two(exponent);
   }
-  static uint8_t code(float x) { return to_float8<Float8E4m3>(x).bits; }
-  static bool saturates(float x) { return std::abs(x) > kLimit; }
+  static constexpr uint8_t code(float x) { return to_float8<Float8E4m3>(x).bits; }
+  static constexpr bool saturates(float x) { return std::abs(x) > kLimit; }
 
  private:
   /// 2^(exponent - 127); 2^-127 is subnormal.
-  static float power_of_two(uint32_t exponent) {
+  static constexpr float power_of_two(uint32_t exponent) {
     return std::bit_cast<float>(exponent == 0 ? 0x400000U : exponent << 23);
   }
 };

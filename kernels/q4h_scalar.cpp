@@ -113,7 +113,8 @@ void q4h_decode(BlockView in, std::span<float> out, Decode how, const ElementRan
     const BlockView planes = Q4h::kShape.at(in, begin);
     Codes codes{};
     for (size_t i = 0; i < coded(block.size()); ++i) codes[i] = code_at<Q4h>(planes, i);
-    const Values v = decoded(codes, Q4h::step(planes.scales), signs_of({random.step, random.first + begin}));
+    const Values v = decoded(codes, Q4h::step(wire_scale<Q4h>(planes.scales)),
+                             signs_of({random.step, random.first + begin}));
     for (size_t i = 0; i < block.size(); ++i) block[i] = how == Decode::kSet ? v[i] : block[i] + v[i];
   }
 }

@@ -309,7 +309,7 @@ HWY_INLINE void decode_tiles(BlockView in, float* out, size_t n_tiles) {
       codes = unpacked;
     }
     for (size_t i = 0; i < kTile; i += kShape.block) {
-      const auto step = hn::Set(f, Format::step(tile.scales + kShape.scales(i)));
+      const auto step = hn::Set(f, Format::step(wire_scale<Format>(tile.scales + kShape.scales(i))));
       for (size_t j = i; j < i + kShape.block; j += hn::Lanes(f)) {
         float* const to = out + begin + j;
         if constexpr (kAdd) prefetch_ahead(to);

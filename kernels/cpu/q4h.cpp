@@ -164,7 +164,7 @@ HWY_INLINE void decode_block(BlockView in, float* out, const ElementRandom& rand
   const PhiloxBlock words = sign_words(random);
   HWY_ALIGN uint8_t codes[kTile];
   unpack_tile<Q4h>(in, codes);
-  const auto step = hn::Set(f, Q4h::step(in.scales));
+  const auto step = hn::Set(f, Q4h::step(wire_scale<Q4h>(in.scales)));
   for (size_t r = 0; r < kTile; r += kRotation) {
     const Signs signs(words[r / kRotation]);
     VF y[kVectors];

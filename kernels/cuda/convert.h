@@ -35,9 +35,4 @@ struct Widen {
 using FromBfloat16 = Widen<Bfloat16>;
 using FromFloat16 = Widen<Float16>;
 
-Status launch(Stream stream, const ToBfloat16& args);
-Status launch(Stream stream, const ToFloat16& args);
-Status launch(Stream stream, const FromBfloat16& args);
-Status launch(Stream stream, const FromFloat16& args);
-
 }  // namespace tern::cuda

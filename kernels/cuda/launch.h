@@ -1,9 +1,9 @@
 // What the launchers of kernels/cuda share: the stream, and whether there is a GPU.
 //
-// A launcher `launch(stream, args)` puts one kernel on the caller's stream and returns: it allocates nothing,
-// waits for nothing, and does nothing when there are no elements. All pointers in `args` are device memory,
-// aligned to their element type (16 bytes is fastest), valid until the kernel has ended. The bytes are those
-// of the CPU's kernel of the same name.
+// A launcher, `launch(stream, args)` of launchers.h, puts one kernel on the caller's stream and returns: it
+// allocates nothing, waits for nothing, and does nothing when there are no elements. All pointers in `args`
+// are device memory, aligned to their element type (16 bytes is fastest), valid until the kernel has ended.
+// The bytes are those of the CPU's kernel of the same name.
 //
 // Threads: any. Errors: kUnsupported (built without CUDA, or kernels for no architecture of this GPU);
 // kInvalidArgument (what args.wrong() says); kInternal (CUDA's own words).

@@ -28,7 +28,6 @@ struct Reduce {
     return aligned ? nullptr : kMisaligned;
   }
 };
-Status launch(Stream stream, const Reduce& args);
 
 /// data[i] /= n_ranks: what kAvg does to a sum. Bytes: 2 * n * size_of(dtype).
 struct Average {
@@ -41,7 +40,6 @@ struct Average {
     return aligned_to(size_of(dtype), data) ? nullptr : kMisaligned;
   }
 };
-Status launch(Stream stream, const Average& args);
 
 /// out[i] = in[i] * factor: what kPremulSum does to an input; `out` may be `in`. Bytes: 2 * n *
 /// size_of(dtype).
@@ -53,6 +51,5 @@ struct Scale {
   size_t n = 0;
   const char* wrong() const { return aligned_to(size_of(dtype), in, out) ? nullptr : kMisaligned; }
 };
-Status launch(Stream stream, const Scale& args);
 
 }  // namespace tern::cuda

@@ -6,7 +6,9 @@
 // each four lanes are transposed on the way from and to memory.
 #pragma once
 
+#include "kernels/convert.h"
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/input.h"
 #include "kernels/simt/shape.h"
 
 namespace tern::cuda {
@@ -51,12 +53,14 @@ struct ByteTile {
 TERN_DEVICE FloatTile load_tile(const Global<const float>& in, const TilePlace& place) {
   FloatTile tile = {};
   if (place.whole() && in.aligned(place.begin)) {
+    TERN_UNROLL
     for (uint32_t r = 0; r < 4; ++r) {
       const auto four = in.load_vector<4>(place.element(r, 0));
       for (uint32_t c = 0; c < 4; ++c) tile.at[r][c] = four.at[c];
     }
     return tile;
   }
+  TERN_UNROLL
   for (uint32_t r = 0; r < 4; ++r) {
     for (uint32_t c = 0; c < 4; ++c) {
       if (place.element(r, c) < place.n) tile.at[r][c] = in.load(place.element(r, c));
@@ -65,16 +69,54 @@ TERN_DEVICE FloatTile load_tile(const Global<const float>& in, const TilePlace& 
   return tile;
 }
 
+/// Short floats, eight bytes per thread and row.
+template <class T>
+TERN_DEVICE FloatTile load_short_tile(const Global<const T>& in, const TilePlace& place) {
+  FloatTile tile = {};
+  if (place.whole() && in.aligned(place.begin)) {
+    TERN_UNROLL
+    for (uint32_t r = 0; r < 4; ++r) {
+      const auto four = in.template load_vector<4>(place.element(r, 0));
+      for (uint32_t c = 0; c < 4; ++c) tile.at[r][c] = to_float(four.at[c]);
+    }
+    return tile;
+  }
+  TERN_UNROLL
+  for (uint32_t r = 0; r < 4; ++r) {
+    for (uint32_t c = 0; c < 4; ++c) {
+      if (place.element(r, c) < place.n) tile.at[r][c] = to_float(in.load(place.element(r, c)));
+    }
+  }
+  return tile;
+}
+
+TERN_DEVICE FloatTile load_input(const Input& in, const TilePlace& place) {
+  if (in.dtype == Dtype::kBfloat16)
+    return load_short_tile(Global(static_cast<const Bfloat16*>(in.data)), place);
+  if (in.dtype == Dtype::kFloat16)
+    return load_short_tile(Global(static_cast<const Float16*>(in.data)), place);
+  return load_tile(Global(static_cast<const float*>(in.data)), place);
+}
+
+TERN_DEVICE void add_tile(FloatTile& to, const FloatTile& what) {
+  TERN_UNROLL
+  for (uint32_t r = 0; r < 4; ++r) {
+    for (uint32_t c = 0; c < 4; ++c) to.at[r][c] = to.at[r][c] + what.at[r][c];
+  }
+}
+
 /// Stores the rows whose bit is set in `rows`.
 TERN_DEVICE void store_tile(const Global<float>& out, const TilePlace& place, const FloatTile& tile,
                             uint32_t rows = 0xF) {
   if (place.whole() && out.aligned(place.begin)) {
+    TERN_UNROLL
     for (uint32_t r = 0; r < 4; ++r) {
       const float* row = tile.at[r];
       if ((rows >> r & 1) != 0) out.store_vector<4>(place.element(r, 0), {{row[0], row[1], row[2], row[3]}});
     }
     return;
   }
+  TERN_UNROLL
   for (uint32_t r = 0; r < 4; ++r) {
     for (uint32_t c = 0; c < 4; ++c) {
       if ((rows >> r & 1) != 0 && place.element(r, c) < place.n)
@@ -108,10 +150,12 @@ TERN_DEVICE ByteTile load_bytes(const std::byte* in, const TilePlace& place) {
   if (place.whole() && bytes.aligned(place.begin)) {
     const Global<const uint32_t> words(reinterpret_cast<const uint32_t*>(in));
     const auto four = words.load_vector<4>(sixteen_bytes(place) / 4);
+    TERN_UNROLL
     for (uint32_t r = 0; r < 4; ++r) tile.row[r] = four.at[r];
     transpose_words(tile);
     return tile;
   }
+  TERN_UNROLL
   for (uint32_t r = 0; r < 4; ++r) {
     for (uint32_t c = 0; c < 4; ++c) {
       if (place.element(r, c) < place.n)
@@ -129,6 +173,7 @@ TERN_DEVICE void store_bytes(std::byte* out, const TilePlace& place, ByteTile ti
     words.store_vector<4>(sixteen_bytes(place) / 4, {{tile.row[0], tile.row[1], tile.row[2], tile.row[3]}});
     return;
   }
+  TERN_UNROLL
   for (uint32_t r = 0; r < 4; ++r) {
     for (uint32_t c = 0; c < 4; ++c) {
       if (place.element(r, c) < place.n)

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/input.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/topk.h"
 
@@ -20,7 +21,7 @@ constexpr const char* wrong_k(int k) {
 /// Bytes: 4 per element, 12 with a residual; `in` and residual are read once. Uses 416 bytes of shared memory
 /// per block of 4096 elements.
 struct TopkEncode {
-  const float* in = nullptr;
+  Input in = {};
   float* residual = nullptr;  ///< null: none
   size_t n = 0;
   int k = 32;
@@ -28,10 +29,11 @@ struct TopkEncode {
   uint32_t* n_non_finite = nullptr;  ///< the number of non-finite blocks is added to it
   const char* wrong() const {
     if (wrong_k(k) != nullptr) return wrong_k(k);
-    return aligned_to(4, in, residual, n_non_finite) && aligned_to(2, out.scales) ? nullptr : kMisaligned;
+    if (!in.encodable()) return kNotEncodable;
+    return in.aligned() && aligned_to(4, residual, n_non_finite) && aligned_to(2, out.scales) ? nullptr
+                                                                                              : kMisaligned;
   }
 };
-Status launch(Stream stream, const TopkEncode& args);
 
 /// Bytes: 4 per element and 8 per kept entry; when it adds, only the latter. Of two entries with one index,
 /// which only damaged bytes have, either may win.
@@ -46,6 +48,5 @@ struct TopkDecode {
     return aligned_to(4, out) && aligned_to(2, in.scales) ? nullptr : kMisaligned;
   }
 };
-Status launch(Stream stream, const TopkDecode& args);
 
 }  // namespace tern::cuda

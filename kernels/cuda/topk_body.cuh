@@ -100,7 +100,7 @@ TERN_DEVICE void body(const TopkEncode& args) {
   TERN_SHARED Shared<uint16_t, kTopkMax> kept;
   const TilePlace place = tile_place(args.n);
   const TopkBlockPlace to = topk_block_place(args.n, args.k);
-  FloatTile v = load_tile(Global<const float>(args.in), place);
+  FloatTile v = load_input(args.in, place);
   if (args.residual != nullptr) {
     const FloatTile residual = load_tile(Global<const float>(args.residual), place);
     for (uint32_t r = 0; r < 4; ++r) {

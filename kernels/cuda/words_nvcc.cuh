@@ -12,6 +12,7 @@
 
 #define TERN_DEVICE __device__ __forceinline__
 #define TERN_SHARED __shared__
+#define TERN_UNROLL _Pragma("unroll")  // registers have no index, so loops over arrays of them go
 
 namespace tern::cuda {
 

@@ -13,6 +13,7 @@
 
 #define TERN_DEVICE inline
 #define TERN_SHARED static thread_local
+#define TERN_UNROLL
 
 // Names with two underscores are CUDA's. NOLINTBEGIN(bugprone-reserved-identifier)
 namespace tern::cuda {

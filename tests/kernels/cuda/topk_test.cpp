@@ -38,8 +38,9 @@ Encoded scalar_encoded(const std::vector<float>& in, const std::vector<float>& r
   return out;
 }
 
-Encoded encoded(const test::Machine& machine, const std::vector<float>& in,
-                const std::vector<float>& residual, int k, size_t skip) {
+template <class T>
+Encoded encoded(const test::Machine& machine, const std::vector<T>& in, const std::vector<float>& residual,
+                int k, size_t skip) {
   Encoded out(in.size() - skip, k, skip);
   out.residual = residual;
   test::Device device(machine);
@@ -72,6 +73,22 @@ TEST_P(Topk, EncodesToTheBytesOfTheScalarReference) {
         ASSERT_TRUE(test::same_bits(got.residual, want.residual)) << what;
       }
     }
+  }
+}
+
+TEST_P(Topk, TakesBf16AsTheNumbersThatTheyAre) {
+  for (const size_t skip : {0, 1}) {
+    std::vector<Bfloat16> in;
+    std::vector<float> wide;
+    for (const float x : tern::test::gradient(tern::test::kGradientKinds[1], 5000 + skip, 5)) {
+      in.push_back(to_bfloat16(x));
+      wide.push_back(to_float(in.back()));
+    }
+    const Encoded got = encoded(GetParam(), in, {}, 64, skip);
+    const Encoded want = scalar_encoded(wide, {}, 64, skip);
+    EXPECT_EQ(got.indices, want.indices) << "skip=" << skip;
+    EXPECT_EQ(got.values, want.values) << "skip=" << skip;
+    EXPECT_EQ(got.scales, want.scales) << "skip=" << skip;
   }
 }
 
