@@ -66,6 +66,11 @@ Codes codes_of(const Values& y, float factor, const BlockInput& block) {
   return codes;
 }
 
+/// Keeps sums of 32 values within the range of fp32.
+float lift_of(float absmax) {
+  return absmax < 0x1p-80F ? 0x1p64F : absmax < 0x1p120F ? 1.0F : 0x1p-8F;
+}
+
 bool encode_block(const BlockInput& block, BlockPlanes out) {
   const size_t n = block.in.size();
   Values v{};
@@ -76,15 +81,14 @@ bool encode_block(const BlockInput& block, BlockPlanes out) {
     std::memset(out.codes, 0, coded(n) / 2);
     return false;
   }
-  // Tiny values are lifted, so that dividing by 32 loses nothing.
-  const float lift = absmax_of(v) < 0x1p-80F ? 0x1p64F : 1.0F;
+  const float lift = lift_of(absmax_of(v));
   const PhiloxBlock signs = signs_of(block.random);
   Values y;
-  for (size_t i = 0; i < kBlock; ++i) y[i] = v[i] * (lift / kRotation);
+  for (size_t i = 0; i < kBlock; ++i) y[i] = v[i] * lift;
   flip(signs, y);
   transform(y);
-  const Scaling s = Q4h::scaling(absmax_of(y) / lift);
-  Codes codes = codes_of(y, s.lift / lift * s.inverse, block);
+  const Scaling s = Q4h::scaling(absmax_of(y) / (lift * kRotation));
+  Codes codes = codes_of(y, s.lift / (lift * kRotation) * s.inverse, block);
   Values back = decoded(codes, s.step, signs);
   while (!is_finite(back)) {  // a rounding beyond the largest float
     for (uint8_t& code : codes) code = static_cast<uint8_t>(static_cast<int8_t>(code) / 2);

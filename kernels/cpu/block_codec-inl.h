@@ -136,27 +136,36 @@ HWY_INLINE VF load_codes(const typename Format::Code* from) {
   }
 }
 
-/// One block of a tile; codes and offsets (null: to the nearest) are those of the block.
+/// Where a block's scale and codes go.
+template <class Format>
+struct BlockPlace {
+  std::byte* scale;
+  typename Format::Code* codes;
+};
+
+/// The block of a run that starts at `begin`; offsets (null: to the nearest) are those of the block. The run
+/// stays where it is: describing the block in memory would cost more than scaling it.
 template <class Format, bool kResidual>
-HWY_INLINE BlockCounts encode_block(const BlockInput& block, const float* offsets, std::byte* scale,
-                                    typename Format::Code* codes) {
+HWY_INLINE BlockCounts encode_block(const BlockInput& run, size_t begin, const float* offsets,
+                                    BlockPlace<Format> to) {
   const F f;
   const I i32;
   constexpr size_t kBlock = Format::kShape.block;
-  const float* const in = block.in.data();
+  const float* const in = run.in.data() + begin;
+  float* const residual = kResidual ? run.residual + begin : nullptr;
   HWY_ALIGN float sum[kBlock];
   auto absmax = hn::Zero(i32);
   for (size_t i = 0; i < kBlock; i += hn::Lanes(f)) {
-    const auto v = load_value<kResidual>(in, block.residual, sum, i);
+    const auto v = load_value<kResidual>(in, residual, sum, i);
     absmax = hn::Max(absmax, hn::BitCast(i32, hn::Abs(v)));  // as integers, so that NaN is the largest
   }
   const auto bits = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(i32, absmax)));
   if (bits >= kHugeBits) [[unlikely]]  // or not finite
-    return scalar::quantise<Format>(block, codes, scale);
+    return scalar::quantise<Format>(scalar::part_of(run, begin, kBlock), to.codes, to.scale);
   const Scaling s = Format::scaling(std::bit_cast<float>(bits));
   if (s.lift != 1.0F) [[unlikely]]
-    return scalar::quantise<Format>(block, codes, scale);
-  std::memcpy(scale, &s.wire, Format::kShape.scale_bytes);
+    return scalar::quantise<Format>(scalar::part_of(run, begin, kBlock), to.codes, to.scale);
+  std::memcpy(to.scale, &s.wire, Format::kShape.scale_bytes);
   const auto inverse = hn::Set(f, s.inverse);
   const auto step = hn::Set(f, s.step);
   BlockCounts counts;
@@ -167,8 +176,8 @@ HWY_INLINE BlockCounts encode_block(const BlockInput& block, const float* offset
       if constexpr (Format::kLimit < HUGE_VALF)
         counts.n_saturated += hn::CountTrue(f, hn::Gt(hn::Abs(x), hn::Set(f, Format::kLimit)));
     }
-    const auto decoded = store_codes<Format>(x, offsets != nullptr ? offsets + i : nullptr, codes + i);
-    if constexpr (kResidual) hn::StoreU(hn::Sub(v, hn::Mul(decoded, step)), f, block.residual + i);
+    const auto decoded = store_codes<Format>(x, offsets != nullptr ? offsets + i : nullptr, to.codes + i);
+    if constexpr (kResidual) hn::StoreU(hn::Sub(v, hn::Mul(decoded, step)), f, residual + i);
   }
   return counts;
 }
@@ -259,40 +268,67 @@ HWY_INLINE void unpack_tile(BlockView in, uint8_t* codes) {
   }
 }
 
+/// The codes of two tiles, packed one tile late: vectors that are loaded right after they were stored in
+/// parts wait until all parts are in the cache.
+class LatePacker {
+ public:
+  /// Where the codes of tile `idx` go.
+  uint8_t* codes(size_t idx) { return codes_ + idx % 2 * kTile; }
+  /// pack(codes, idx) for the tile before `idx`, if there is one.
+  template <class Pack>
+  HWY_INLINE void pack_before(size_t idx, Pack pack) {
+    if (idx > 0) pack(codes(idx - 1), idx - 1);
+  }
+
+ private:
+  HWY_ALIGN uint8_t codes_[2 * kTile];
+};
+
 template <class Format, bool kResidual>
-HWY_INLINE BlockCounts encode_tile(const BlockInput& tile, BlockPlanes out) {
-  using Code = typename Format::Code;
+HWY_INLINE BlockCounts encode_tile(const BlockInput& run, size_t begin, BlockPlanes out,
+                                   typename Format::Code* codes) {
   constexpr BlockShape kShape = Format::kShape;
   HWY_ALIGN float offsets[kTile];
-  if (tile.stochastic) stochastic_offsets(tile.random, offsets);
-  HWY_ALIGN Code packed_codes[kTile];
+  const bool stochastic = Format::kRounds && run.stochastic;
+  for (size_t i = 0; i < kShape.codes(kTile); i += 64) prefetch_ahead(out.codes + i);
+  if (stochastic) stochastic_offsets({run.random.step, run.random.first + begin}, offsets);
   BlockCounts counts;
-  for (size_t begin = 0; begin < kTile; begin += kShape.block) {
-    BlockInput block = tile;
-    block.in = tile.in.subspan(begin, kShape.block);
-    if constexpr (kResidual) block.residual = tile.residual + begin;
-    block.random.first += begin;
-    Code* const codes = Format::kPacked ? packed_codes + begin : reinterpret_cast<Code*>(out.codes) + begin;
-    counts += encode_block<Format, kResidual>(block, tile.stochastic ? offsets + begin : nullptr,
-                                              out.scales + kShape.scales(begin), codes);
+  for (size_t i = 0; i < kTile; i += kShape.block) {
+    counts += encode_block<Format, kResidual>(run, begin + i, stochastic ? offsets + i : nullptr,
+                                              {out.scales + kShape.scales(i), codes + i});
   }
-  if constexpr (Format::kPacked) pack_tile<Format>(packed_codes, out);
+  return counts;
+}
+
+template <class Format, bool kResidual>
+HWY_INLINE BlockCounts encode_tiles(const BlockInput& run, BlockPlanes out) {
+  using Code = typename Format::Code;
+  constexpr BlockShape kShape = Format::kShape;
+  static_assert(kTile % kShape.block == 0);
+  const size_t n_tiles = run.in.size() / kTile;
+  LatePacker packer;
+  const auto pack = [&](const uint8_t* codes, size_t t) HWY_ATTR {
+    if constexpr (Format::kPacked) pack_tile<Format>(codes, kShape.at(out, t * kTile));
+  };
+  BlockCounts counts;
+  for (size_t t = 0; t < n_tiles; ++t) {
+    const BlockPlanes planes = kShape.at(out, t * kTile);
+    auto* const codes =
+        reinterpret_cast<Code*>(Format::kPacked ? packer.codes(t) : reinterpret_cast<uint8_t*>(planes.codes));
+    counts += encode_tile<Format, kResidual>(run, t * kTile, planes, codes);
+    packer.pack_before(t, pack);
+  }
+  packer.pack_before(n_tiles, pack);
+  const size_t done = n_tiles * kTile;
+  if (done < run.in.size())
+    counts += scalar::encode_blocks<Format>(scalar::part_of(run, done, kTile), kShape.at(out, done));
   return counts;
 }
 
 template <class Format>
 BlockCounts encode_run(const BlockInput& run, BlockPlanes out) {
-  constexpr BlockShape kShape = Format::kShape;
-  static_assert(kTile % kShape.block == 0);
-  BlockCounts counts;
-  size_t begin = 0;
-  for (; begin + kTile <= run.in.size(); begin += kTile) {
-    const BlockInput tile = scalar::part_of(run, begin, kTile);
-    counts += tile.residual != nullptr ? encode_tile<Format, true>(tile, kShape.at(out, begin))
-                                       : encode_tile<Format, false>(tile, kShape.at(out, begin));
-  }
-  counts += scalar::encode_blocks<Format>(scalar::part_of(run, begin, kTile), kShape.at(out, begin));
-  return counts;
+  return run.residual != nullptr ? encode_tiles<Format, true>(run, out)
+                                 : encode_tiles<Format, false>(run, out);
 }
 
 template <class Format, bool kAdd>

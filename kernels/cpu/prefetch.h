@@ -3,6 +3,8 @@
 
 #include <hwy/cache_control.h>
 
+#include <cstddef>
+
 namespace tern {
 
 /// Fetches the cache line 2 KiB ahead of p; nothing happens when that is no memory of the process.
@@ -13,6 +15,13 @@ namespace tern {
 /// ahead differ by less than the noise; topk and reduce gained nothing.
 inline void prefetch_ahead(const float* p) {
   constexpr size_t kAhead = 2048 / sizeof(float);
+  hwy::Prefetch(p + kAhead);
+}
+
+/// The same for bytes that are written: stores to lines that are not there yet fill the store buffer, and
+/// then the loads behind them wait too.
+inline void prefetch_ahead(const std::byte* p) {
+  constexpr size_t kAhead = 512;
   hwy::Prefetch(p + kAhead);
 }
 

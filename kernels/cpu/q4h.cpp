@@ -40,16 +40,13 @@ class Signs {
   uint32_t word_;
 };
 
-/// The lanes whose number has the bit `distance`, as sign bits.
-HWY_INLINE VF upper_lanes(uint32_t distance) {
-  const U u32;
-  const auto is_upper = hn::Ne(hn::And(hn::Iota(u32, 0), hn::Set(u32, distance)), hn::Zero(u32));
-  return hn::BitCast(F(), hn::IfThenElseZero(is_upper, hn::Set(u32, 0x80000000U)));
-}
-
-/// a + b in the lower lane of a pair, a - b in the upper one.
+/// a + b in the lower lane of a pair, a - b in the upper one. The product is exact, so fused or not the sum
+/// is rounded once.
 HWY_INLINE VF butterfly(VF v, VF swapped, uint32_t distance) {
-  return hn::Add(swapped, hn::Xor(v, upper_lanes(distance)));
+  const U u32;
+  const F f;
+  const auto is_upper = hn::Ne(hn::And(hn::Iota(u32, 0), hn::Set(u32, distance)), hn::Zero(u32));
+  return hn::MulAdd(v, hn::IfThenElse(hn::RebindMask(f, is_upper), hn::Set(f, -1), hn::Set(f, 1)), swapped);
 }
 
 HWY_INLINE VF transform_lanes(VF v) {
@@ -59,7 +56,8 @@ HWY_INLINE VF transform_lanes(VF v) {
   v = butterfly(v, hn::SwapAdjacentBlocks(v), 4);
 #endif
 #if HWY_TARGET == HWY_AVX3
-  v = butterfly(v, hn::ReverseBlocks(F(), hn::SwapAdjacentBlocks(v)), 8);
+  const auto halves = hn::Xor(hn::Iota(I(), 0), hn::Set(I(), 8));
+  v = butterfly(v, hn::TableLookupLanes(v, hn::IndicesFromVec(F(), halves)), 8);
 #endif
   return v;
 }
@@ -78,90 +76,152 @@ HWY_INLINE void transform(VF (&y)[kVectors]) {
   }
 }
 
-HWY_INLINE PhiloxBlock sign_words(const ElementRandom& random) {
-  return Philox(kElementSeed, random.step).block(random.first | uint64_t{1} << 63);
-}
+/// The words of signs of kLanes blocks one after the other.
+class SignWords {
+ public:
+  SignWords(const ElementRandom& random, size_t begin) {
+    const U u32;
+    const uint64_t first = (random.first + begin) | uint64_t{1} << 63;
+    const auto low = static_cast<uint32_t>(first);
+    if (low > UINT32_MAX - kLanes * kTile) [[unlikely]] {  // lanes that differ in the upper half
+      const Philox philox(kElementSeed, random.step);
+      for (size_t i = 0; i < kLanes; ++i) {
+        const PhiloxBlock block = philox.block(first + i * kTile);
+        std::copy(block.begin(), block.end(), words_ + 4 * i);
+      }
+      return;
+    }
+    hn::VFromD<U> words[4];
+    const auto numbers = hn::Add(hn::Set(u32, low), hn::ShiftLeft<7>(hn::Iota(u32, 0)));
+    static_assert(kTile == 1 << 7);
+    philox_words(numbers, static_cast<uint32_t>(first >> 32), random.step, words);
+    hn::StoreInterleaved4(words[0], words[1], words[2], words[3], u32, words_);
+  }
+  /// Of block `idx`, one word per 32 elements.
+  const uint32_t* of(size_t idx) const { return words_ + 4 * idx; }
+
+ private:
+  HWY_ALIGN uint32_t words_[4 * kLanes];
+};
 
 /// Decoded values of vector j of a rotation whose integers were transformed.
 HWY_INLINE VF decoded(VF transformed, VF step, const Signs& signs, size_t j) {
   return signs.flip(hn::Mul(transformed, step), j);
 }
 
+/// What belongs to the block of a run that starts at `begin`.
+struct Block {
+  size_t begin;
+  BlockPlanes planes;
+  const uint32_t* words;  ///< of signs
+  uint8_t* codes;         ///< not packed yet
+};
+
+/// A block in the first-level cache.
+struct Loaded {
+  HWY_ALIGN float sum[kTile];      ///< v, where it is a sum
+  HWY_ALIGN float rotated[kTile];  ///< 32 y
+  uint32_t absmax_bits;            ///< of v
+  float absmax_rotated;
+};
+
 template <bool kResidual>
-HWY_INLINE bool encode_block(const BlockInput& block, BlockPlanes out) {
+HWY_INLINE void load_block(const BlockInput& run, const Block& block, Loaded& loaded) {
   const F f;
   const I i32;
-  const float* const in = block.in.data();
-  const PhiloxBlock words = sign_words(block.random);
-  HWY_ALIGN float sum[kTile];
-  HWY_ALIGN float rotated[kTile];
+  const float* const in = run.in.data() + block.begin;
+  const float* const residual = kResidual ? run.residual + block.begin : nullptr;
   auto absmax = hn::Zero(i32);
   auto absmax_rotated = hn::Zero(f);
   for (size_t r = 0; r < kTile; r += kRotation) {
-    const Signs signs(words[r / kRotation]);
+    const Signs signs(block.words[r / kRotation]);
     VF y[kVectors];
     for (size_t j = 0; j < kVectors; ++j) {
-      const auto v = load_value<kResidual>(in, block.residual, sum, r + j * kLanes);
+      const auto v = load_value<kResidual>(in, residual, loaded.sum, r + j * kLanes);
       absmax = hn::Max(absmax, hn::BitCast(i32, hn::Abs(v)));  // as integers, so that NaN is the largest
-      y[j] = signs.flip(hn::Mul(v, hn::Set(f, 1.0F / kRotation)), j);
+      y[j] = signs.flip(v, j);
     }
     transform(y);
     for (size_t j = 0; j < kVectors; ++j) {
       absmax_rotated = hn::Max(absmax_rotated, hn::Abs(y[j]));
-      hn::Store(y[j], f, rotated + r + j * kLanes);
+      hn::Store(y[j], f, loaded.rotated + r + j * kLanes);
     }
   }
-  const auto bits = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(i32, absmax)));
-  constexpr uint32_t kTinyBits = std::bit_cast<uint32_t>(0x1p-80F);
-  constexpr uint32_t kLargeBits = std::bit_cast<uint32_t>(0x1p124F);
-  if (bits - kTinyBits >= kLargeBits - kTinyBits) [[unlikely]]  // tiny, zero, huge or not finite
-    return scalar::q4h_encode(block, out).n_non_finite == 0;
+  loaded.absmax_bits = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(i32, absmax)));
+  loaded.absmax_rotated = hn::GetLane(hn::MaxOfLanes(f, absmax_rotated));
+}
 
-  const Scaling s = Q4h::scaling(hn::GetLane(hn::MaxOfLanes(f, absmax_rotated)));
-  std::memcpy(out.scales, &s.wire, sizeof(s.wire));
-  const auto inverse = hn::Set(f, s.inverse);
+template <bool kResidual>
+HWY_INLINE bool encode_block(const BlockInput& run, const Block& block) {
+  const F f;
+  prefetch_ahead(block.planes.codes);
+  Loaded loaded;
+  load_block<kResidual>(run, block, loaded);
+  constexpr uint32_t kTinyBits = std::bit_cast<uint32_t>(0x1p-80F);
+  constexpr uint32_t kLargeBits = std::bit_cast<uint32_t>(0x1p120F);
+  if (loaded.absmax_bits - kTinyBits >= kLargeBits - kTinyBits) [[unlikely]] {  // or zero, or not finite
+    const BlockCounts counts = scalar::q4h_encode(scalar::part_of(run, block.begin, kTile), block.planes);
+    unpack_nibbles(block.planes.codes, block.codes);
+    return counts.n_non_finite == 0;
+  }
+  const Scaling s = Q4h::scaling(loaded.absmax_rotated / kRotation);
+  std::memcpy(block.planes.scales, &s.wire, sizeof(s.wire));
+  const auto inverse = hn::Set(f, 1.0F / kRotation * s.inverse);
   const auto step = hn::Set(f, s.step);
   HWY_ALIGN float offsets[kTile];
-  if (block.stochastic) stochastic_offsets(block.random, offsets);
-  HWY_ALIGN uint8_t codes[kTile];
+  if (run.stochastic) stochastic_offsets({run.random.step, run.random.first + block.begin}, offsets);
   for (size_t r = 0; r < kTile; r += kRotation) {
     VF y[kVectors];
     for (size_t j = 0; j < kVectors; ++j) {
       const size_t i = r + j * kLanes;
-      y[j] = store_codes<Q4h>(hn::Mul(hn::Load(f, rotated + i), inverse),
-                              block.stochastic ? offsets + i : nullptr, codes + i);
+      y[j] = store_codes<Q4h>(hn::Mul(hn::Load(f, loaded.rotated + i), inverse),
+                              run.stochastic ? offsets + i : nullptr, block.codes + i);
     }
     if constexpr (kResidual) {
-      const Signs signs(words[r / kRotation]);
+      const Signs signs(block.words[r / kRotation]);
       transform(y);
       for (size_t j = 0; j < kVectors; ++j) {
         const size_t i = r + j * kLanes;
-        hn::StoreU(hn::Sub(hn::Load(f, sum + i), decoded(y[j], step, signs, j)), f, block.residual + i);
+        hn::StoreU(hn::Sub(hn::Load(f, loaded.sum + i), decoded(y[j], step, signs, j)), f,
+                   run.residual + block.begin + i);
       }
     }
   }
-  pack_nibbles(codes, out.codes);
   return true;
 }
 
-BlockCounts q4h_encode_run(const BlockInput& run, BlockPlanes out) {
+template <bool kResidual>
+HWY_INLINE BlockCounts encode_blocks(const BlockInput& run, BlockPlanes out) {
   BlockCounts counts;
-  size_t begin = 0;
-  for (; begin + kTile <= run.in.size(); begin += kTile) {
-    const BlockInput block = scalar::part_of(run, begin, kTile);
-    const BlockPlanes planes = Q4h::kShape.at(out, begin);
-    const bool finite =
-        block.residual != nullptr ? encode_block<true>(block, planes) : encode_block<false>(block, planes);
-    if (!finite) ++counts.n_non_finite;
+  const size_t n_blocks = run.in.size() / kTile;
+  LatePacker packer;
+  const auto pack = [&](const uint8_t* codes, size_t b)
+                        HWY_ATTR { pack_nibbles(codes, Q4h::kShape.at(out, b * kTile).codes); };
+  for (size_t first = 0; first < n_blocks; first += kLanes) {
+    const SignWords words(run.random, first * kTile);
+    for (size_t b = first; b < std::min(first + kLanes, n_blocks); ++b) {
+      const Block block = {.begin = b * kTile,
+                           .planes = Q4h::kShape.at(out, b * kTile),
+                           .words = words.of(b - first),
+                           .codes = packer.codes(b)};
+      if (!encode_block<kResidual>(run, block)) ++counts.n_non_finite;
+      packer.pack_before(b, pack);
+    }
   }
-  counts += scalar::q4h_encode(scalar::part_of(run, begin, kTile), Q4h::kShape.at(out, begin));
+  packer.pack_before(n_blocks, pack);
+  const size_t done = n_blocks * kTile;
+  if (done < run.in.size())
+    counts += scalar::q4h_encode(scalar::part_of(run, done, kTile), Q4h::kShape.at(out, done));
   return counts;
 }
 
+BlockCounts q4h_encode_run(const BlockInput& run, BlockPlanes out) {
+  return run.residual != nullptr ? encode_blocks<true>(run, out) : encode_blocks<false>(run, out);
+}
+
 template <bool kAdd>
-HWY_INLINE void decode_block(BlockView in, float* out, const ElementRandom& random) {
+HWY_INLINE void decode_block(BlockView in, float* out, const uint32_t* words) {
   const F f;
-  const PhiloxBlock words = sign_words(random);
   HWY_ALIGN uint8_t codes[kTile];
   unpack_tile<Q4h>(in, codes);
   const auto step = hn::Set(f, Q4h::step(wire_scale<Q4h>(in.scales)));
@@ -179,17 +239,23 @@ HWY_INLINE void decode_block(BlockView in, float* out, const ElementRandom& rand
   }
 }
 
-void q4h_decode_run(BlockView in, std::span<float> out, Decode how, const ElementRandom& random) {
-  size_t begin = 0;
-  for (; begin + kTile <= out.size(); begin += kTile) {
-    const BlockView planes = Q4h::kShape.at(in, begin);
-    const ElementRandom of_block = {random.step, random.first + begin};
-    if (how == Decode::kSet)
-      decode_block<false>(planes, out.data() + begin, of_block);
-    else
-      decode_block<true>(planes, out.data() + begin, of_block);
+template <bool kAdd>
+HWY_INLINE void decode_blocks(BlockView in, float* out, size_t n_blocks, const ElementRandom& random) {
+  for (size_t first = 0; first < n_blocks; first += kLanes) {
+    const SignWords words(random, first * kTile);
+    for (size_t b = first; b < std::min(first + kLanes, n_blocks); ++b)
+      decode_block<kAdd>(Q4h::kShape.at(in, b * kTile), out + b * kTile, words.of(b - first));
   }
-  scalar::q4h_decode(Q4h::kShape.at(in, begin), out.subspan(begin), how, {random.step, random.first + begin});
+}
+
+void q4h_decode_run(BlockView in, std::span<float> out, Decode how, const ElementRandom& random) {
+  const size_t n_blocks = out.size() / kTile;
+  if (how == Decode::kSet)
+    decode_blocks<false>(in, out.data(), n_blocks, random);
+  else
+    decode_blocks<true>(in, out.data(), n_blocks, random);
+  const size_t done = n_blocks * kTile;
+  scalar::q4h_decode(Q4h::kShape.at(in, done), out.subspan(done), how, {random.step, random.first + done});
 }
 #endif
 

@@ -96,7 +96,11 @@ void narrow_run(std::span<const float> in, View out) {
 }
 
 void decode(const CodecSpec& spec, const std::byte* wire, View out) {
-  if (const auto exactly = info(spec.id).decode_exactly; exactly != nullptr) return exactly(spec, wire, out);
+  const CodecInfo& codec = info(spec.id);
+  if (codec.decode_exactly != nullptr) return codec.decode_exactly(spec, wire, out);
+  if (out.dtype == Dtype::kFloat32)
+    return codec.decode_run(
+        {.spec = spec, .wire = wire, .n = out.n, .out = {static_cast<float*>(out.data), out.n}});
   const Share share{.wire = wire};
   decode_sum(spec, {&share, 1}, out);
 }
