@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/block_scalar.h"
+#include "kernels/cpu/element_random-inl.h"
 #include "kernels/cpu/prefetch.h"
 #include "kernels/cpu/short_floats-inl.h"
 
@@ -19,13 +20,7 @@ namespace tern {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr size_t kTile = 128;
-
 #if HWY_TARGET != HWY_SCALAR  // which has no vectors to pack from
-using F = hn::ScalableTag<float>;
-using I = hn::RebindToSigned<F>;
-using U = hn::RebindToUnsigned<F>;
-using VF = hn::VFromD<F>;
 
 /// Elements [i, i + lanes) of v = in, or of in + residual, which is copied to `sum`.
 template <bool kResidual>
@@ -39,69 +34,6 @@ HWY_INLINE VF load_value(const float* in, const float* residual, float* HWY_REST
     hn::Store(v, f, sum + i);
   }
   return v;
-}
-
-/// Philox(kElementSeed, step) of one block number per lane: words[j] is number 4 * block + j of the stream.
-HWY_INLINE void philox_words(hn::VFromD<U> block, uint32_t block_high, uint32_t step,
-                             hn::VFromD<U> (&words)[4]) {
-  const U u32;
-  const hn::Repartition<uint64_t, U> u64;
-  const auto multiply = [&](hn::VFromD<U> a, uint32_t b, hn::VFromD<U>& high) HWY_ATTR {
-    const auto factor = hn::Set(u32, b);
-    const auto even = hn::MulEven(a, factor);
-    const auto odd = hn::MulEven(hn::BitCast(u32, hn::ShiftRight<32>(hn::BitCast(u64, a))), factor);
-    high = hn::OddEven(hn::BitCast(u32, odd), hn::BitCast(u32, hn::ShiftRight<32>(even)));
-    return hn::OddEven(hn::BitCast(u32, hn::ShiftLeft<32>(odd)), hn::BitCast(u32, even));
-  };
-  auto c0 = block;
-  auto c1 = hn::Set(u32, block_high);
-  auto c2 = hn::Set(u32, step);
-  auto c3 = hn::Zero(u32);
-  auto key0 = static_cast<uint32_t>(kElementSeed);
-  auto key1 = static_cast<uint32_t>(kElementSeed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    hn::VFromD<U> high0, high1;
-    const auto low0 = multiply(c0, 0xD2511F53, high0);
-    const auto low1 = multiply(c2, 0xCD9E8D57, high1);
-    c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(u32, key0));
-    c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(u32, key1));
-    c1 = low1;
-    c3 = low0;
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
-  }
-  words[0] = c0;
-  words[1] = c1;
-  words[2] = c2;
-  words[3] = c3;
-}
-
-/// stochastic_offset() of kTile elements.
-HWY_INLINE void stochastic_offsets(const ElementRandom& random, float* HWY_RESTRICT out) {
-  const U u32;
-  const F f;
-  constexpr size_t kLanes = hn::MaxLanes(u32);
-  const uint64_t first_block = random.first / 4;
-  const size_t skipped = random.first % 4;
-  HWY_ALIGN float offsets[kTile + 4 * kLanes];
-  for (size_t at = 0; at < kTile + skipped; at += 4 * kLanes) {
-    const uint64_t block = first_block + at / 4;
-    const auto low = static_cast<uint32_t>(block);
-    const auto high = static_cast<uint32_t>(block >> 32);
-    if (low > UINT32_MAX - kLanes) [[unlikely]] {  // lanes that differ in the upper half
-      const Philox philox(kElementSeed, random.step);
-      for (size_t i = 0; i < 4 * kLanes; ++i) offsets[at + i] = stochastic_offset(philox.at(4 * block + i));
-      continue;
-    }
-    hn::VFromD<U> words[4];
-    philox_words(hn::Add(hn::Iota(u32, 0), hn::Set(u32, low)), high, random.step, words);
-    const auto offset = [&](hn::VFromD<U> word) HWY_ATTR {
-      return hn::Mul(hn::ConvertTo(f, hn::BitCast(I(), hn::ShiftRight<16>(word))), hn::Set(f, 0x1p-16F));
-    };
-    hn::StoreInterleaved4(offset(words[0]), offset(words[1]), offset(words[2]), offset(words[3]), f,
-                          offsets + at);
-  }
-  std::memcpy(out, offsets + skipped, kTile * sizeof(float));
 }
 
 /// Codes of one vector of values that were divided by their step: stored, and returned as numbers again.
@@ -136,48 +68,70 @@ HWY_INLINE VF load_codes(const typename Format::Code* from) {
   }
 }
 
-/// Where a block's scale and codes go.
+/// A tile of a run in the first-level cache.
 template <class Format>
-struct BlockPlace {
-  std::byte* scale;
-  typename Format::Code* codes;
+struct LoadedTile {
+  HWY_ALIGN float sum[kTile];                               ///< v, where it is a sum
+  uint32_t absmax_bits[kTile / Format::kShape.block] = {};  ///< of v
 };
 
-/// The block of a run that starts at `begin`; offsets (null: to the nearest) are those of the block. The run
-/// stays where it is: describing the block in memory would cost more than scaling it.
 template <class Format, bool kResidual>
-HWY_INLINE BlockCounts encode_block(const BlockInput& run, size_t begin, const float* offsets,
-                                    BlockPlace<Format> to) {
+HWY_INLINE void load_tile(const BlockInput& run, size_t begin, LoadedTile<Format>& loaded) {
   const F f;
   const I i32;
   constexpr size_t kBlock = Format::kShape.block;
   const float* const in = run.in.data() + begin;
-  float* const residual = kResidual ? run.residual + begin : nullptr;
-  HWY_ALIGN float sum[kBlock];
-  auto absmax = hn::Zero(i32);
-  for (size_t i = 0; i < kBlock; i += hn::Lanes(f)) {
-    const auto v = load_value<kResidual>(in, residual, sum, i);
-    absmax = hn::Max(absmax, hn::BitCast(i32, hn::Abs(v)));  // as integers, so that NaN is the largest
+  const float* const residual = kResidual ? run.residual + begin : nullptr;
+  for (size_t first = 0; first < kTile; first += kBlock) {
+    auto absmax = hn::Zero(i32);
+    for (size_t i = first; i < first + kBlock; i += hn::Lanes(f)) {
+      const auto v = load_value<kResidual>(in, residual, loaded.sum, i);
+      absmax = hn::Max(absmax, hn::BitCast(i32, hn::Abs(v)));  // as integers, so that NaN is the largest
+    }
+    loaded.absmax_bits[first / kBlock] = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(i32, absmax)));
   }
-  const auto bits = static_cast<uint32_t>(hn::GetLane(hn::MaxOfLanes(i32, absmax)));
-  if (bits >= kHugeBits) [[unlikely]]  // or not finite
-    return scalar::quantise<Format>(scalar::part_of(run, begin, kBlock), to.codes, to.scale);
-  const Scaling s = Format::scaling(std::bit_cast<float>(bits));
+}
+
+/// A loaded block of a run, and where its scale and codes go. The run stays where it is: describing each
+/// block of it in memory would cost more than scaling it.
+template <class Format>
+struct LoadedBlock {
+  size_t begin;  ///< in the run
+  const float* sum;
+  uint32_t absmax_bits;
+  std::byte* scale;
+  typename Format::Code* codes;
+};
+
+/// offsets (null: to the nearest) are those of the block.
+template <class Format, bool kResidual>
+HWY_INLINE BlockCounts encode_block(const BlockInput& run, const LoadedBlock<Format>& block,
+                                    const float* offsets) {
+  const F f;
+  constexpr size_t kBlock = Format::kShape.block;
+  const auto one_by_one = [&] {
+    return scalar::quantise<Format>(scalar::part_of(run, block.begin, kBlock), block.codes, block.scale);
+  };
+  if (block.absmax_bits >= kHugeBits) [[unlikely]]  // or not finite
+    return one_by_one();
+  const Scaling s = Format::scaling(std::bit_cast<float>(block.absmax_bits));
   if (s.lift != 1.0F) [[unlikely]]
-    return scalar::quantise<Format>(scalar::part_of(run, begin, kBlock), to.codes, to.scale);
-  std::memcpy(to.scale, &s.wire, Format::kShape.scale_bytes);
+    return one_by_one();
+  std::memcpy(block.scale, &s.wire, Format::kShape.scale_bytes);
   const auto inverse = hn::Set(f, s.inverse);
   const auto step = hn::Set(f, s.step);
+  const float* const from = kResidual ? block.sum : run.in.data() + block.begin;
   BlockCounts counts;
   for (size_t i = 0; i < kBlock; i += hn::Lanes(f)) {
-    const auto v = kResidual ? hn::Load(f, sum + i) : hn::LoadU(f, in + i);
+    const auto v = hn::LoadU(f, from + i);
     const auto x = hn::Mul(v, inverse);
     if constexpr (!Format::kRounds) {
       if constexpr (Format::kLimit < HUGE_VALF)
         counts.n_saturated += hn::CountTrue(f, hn::Gt(hn::Abs(x), hn::Set(f, Format::kLimit)));
     }
-    const auto decoded = store_codes<Format>(x, offsets != nullptr ? offsets + i : nullptr, to.codes + i);
-    if constexpr (kResidual) hn::StoreU(hn::Sub(v, hn::Mul(decoded, step)), f, residual + i);
+    const auto decoded = store_codes<Format>(x, offsets != nullptr ? offsets + i : nullptr, block.codes + i);
+    if constexpr (kResidual)
+      hn::StoreU(hn::Sub(v, hn::Mul(decoded, step)), f, run.residual + block.begin + i);
   }
   return counts;
 }
@@ -284,22 +238,34 @@ class LatePacker {
   HWY_ALIGN uint8_t codes_[2 * kTile];
 };
 
+template <class Format>
+struct TilePlace {
+  size_t begin;  ///< in the run
+  BlockPlanes planes;
+  typename Format::Code* codes;  ///< of the tile, perhaps not packed yet
+};
+
 template <class Format, bool kResidual>
-HWY_INLINE BlockCounts encode_tile(const BlockInput& run, size_t begin, BlockPlanes out,
-                                   typename Format::Code* codes) {
+HWY_INLINE BlockCounts encode_tile(const BlockInput& run, const LoadedTile<Format>& loaded,
+                                   const TilePlace<Format>& tile) {
   constexpr BlockShape kShape = Format::kShape;
   HWY_ALIGN float offsets[kTile];
   const bool stochastic = Format::kRounds && run.stochastic;
-  for (size_t i = 0; i < kShape.codes(kTile); i += 64) prefetch_ahead(out.codes + i);
-  if (stochastic) stochastic_offsets({run.random.step, run.random.first + begin}, offsets);
+  for (size_t i = 0; i < kShape.codes(kTile); i += 64) prefetch_ahead(tile.planes.codes + i);
+  if (stochastic) stochastic_offsets({run.random.step, run.random.first + tile.begin}, offsets);
   BlockCounts counts;
   for (size_t i = 0; i < kTile; i += kShape.block) {
-    counts += encode_block<Format, kResidual>(run, begin + i, stochastic ? offsets + i : nullptr,
-                                              {out.scales + kShape.scales(i), codes + i});
+    const LoadedBlock<Format> block = {.begin = tile.begin + i,
+                                       .sum = loaded.sum + i,
+                                       .absmax_bits = loaded.absmax_bits[i / kShape.block],
+                                       .scale = tile.planes.scales + kShape.scales(i),
+                                       .codes = tile.codes + i};
+    counts += encode_block<Format, kResidual>(run, block, stochastic ? offsets + i : nullptr);
   }
   return counts;
 }
 
+/// Each tile is loaded before the one before it is encoded, so that neither waits for the other's scales.
 template <class Format, bool kResidual>
 HWY_INLINE BlockCounts encode_tiles(const BlockInput& run, BlockPlanes out) {
   using Code = typename Format::Code;
@@ -311,11 +277,14 @@ HWY_INLINE BlockCounts encode_tiles(const BlockInput& run, BlockPlanes out) {
     if constexpr (Format::kPacked) pack_tile<Format>(codes, kShape.at(out, t * kTile));
   };
   BlockCounts counts;
+  LoadedTile<Format> loaded[2];
+  if (n_tiles > 0) load_tile<Format, kResidual>(run, 0, loaded[0]);
   for (size_t t = 0; t < n_tiles; ++t) {
+    if (t + 1 < n_tiles) load_tile<Format, kResidual>(run, (t + 1) * kTile, loaded[(t + 1) % 2]);
     const BlockPlanes planes = kShape.at(out, t * kTile);
     auto* const codes =
         reinterpret_cast<Code*>(Format::kPacked ? packer.codes(t) : reinterpret_cast<uint8_t*>(planes.codes));
-    counts += encode_tile<Format, kResidual>(run, t * kTile, planes, codes);
+    counts += encode_tile<Format, kResidual>(run, loaded[t % 2], {t * kTile, planes, codes});
     packer.pack_before(t, pack);
   }
   packer.pack_before(n_tiles, pack);

@@ -113,28 +113,29 @@ HWY_INLINE VF decoded(VF transformed, VF step, const Signs& signs, size_t j) {
 struct Block {
   size_t begin;
   BlockPlanes planes;
-  const uint32_t* words;  ///< of signs
-  uint8_t* codes;         ///< not packed yet
+  uint8_t* codes;  ///< not packed yet
 };
 
 /// A block in the first-level cache.
 struct Loaded {
   HWY_ALIGN float sum[kTile];      ///< v, where it is a sum
   HWY_ALIGN float rotated[kTile];  ///< 32 y
-  uint32_t absmax_bits;            ///< of v
-  float absmax_rotated;
+  uint32_t absmax_bits = 0;        ///< of v
+  float absmax_rotated = 0;
+  uint32_t words[kTile / kRotation] = {};  ///< of signs
 };
 
 template <bool kResidual>
-HWY_INLINE void load_block(const BlockInput& run, const Block& block, Loaded& loaded) {
+HWY_INLINE void load_block(const BlockInput& run, size_t begin, const uint32_t* words, Loaded& loaded) {
   const F f;
   const I i32;
-  const float* const in = run.in.data() + block.begin;
-  const float* const residual = kResidual ? run.residual + block.begin : nullptr;
+  const float* const in = run.in.data() + begin;
+  const float* const residual = kResidual ? run.residual + begin : nullptr;
   auto absmax = hn::Zero(i32);
   auto absmax_rotated = hn::Zero(f);
   for (size_t r = 0; r < kTile; r += kRotation) {
-    const Signs signs(block.words[r / kRotation]);
+    const Signs signs(words[r / kRotation]);
+    loaded.words[r / kRotation] = words[r / kRotation];
     VF y[kVectors];
     for (size_t j = 0; j < kVectors; ++j) {
       const auto v = load_value<kResidual>(in, residual, loaded.sum, r + j * kLanes);
@@ -152,11 +153,9 @@ HWY_INLINE void load_block(const BlockInput& run, const Block& block, Loaded& lo
 }
 
 template <bool kResidual>
-HWY_INLINE bool encode_block(const BlockInput& run, const Block& block) {
+HWY_INLINE bool encode_block(const BlockInput& run, const Block& block, const Loaded& loaded) {
   const F f;
   prefetch_ahead(block.planes.codes);
-  Loaded loaded;
-  load_block<kResidual>(run, block, loaded);
   constexpr uint32_t kTinyBits = std::bit_cast<uint32_t>(0x1p-80F);
   constexpr uint32_t kLargeBits = std::bit_cast<uint32_t>(0x1p120F);
   if (loaded.absmax_bits - kTinyBits >= kLargeBits - kTinyBits) [[unlikely]] {  // or zero, or not finite
@@ -178,7 +177,7 @@ HWY_INLINE bool encode_block(const BlockInput& run, const Block& block) {
                               run.stochastic ? offsets + i : nullptr, block.codes + i);
     }
     if constexpr (kResidual) {
-      const Signs signs(block.words[r / kRotation]);
+      const Signs signs(loaded.words[r / kRotation]);
       transform(y);
       for (size_t j = 0; j < kVectors; ++j) {
         const size_t i = r + j * kLanes;
@@ -197,17 +196,22 @@ HWY_INLINE BlockCounts encode_blocks(const BlockInput& run, BlockPlanes out) {
   LatePacker packer;
   const auto pack = [&](const uint8_t* codes, size_t b)
                         HWY_ATTR { pack_nibbles(codes, Q4h::kShape.at(out, b * kTile).codes); };
+  // Each block is loaded before the one before it is encoded, so that neither waits for the other's scale.
+  Loaded loaded[2];
+  const auto encode = [&](size_t b) HWY_ATTR {
+    const Block block = {
+        .begin = b * kTile, .planes = Q4h::kShape.at(out, b * kTile), .codes = packer.codes(b)};
+    if (!encode_block<kResidual>(run, block, loaded[b % 2])) ++counts.n_non_finite;
+    packer.pack_before(b, pack);
+  };
   for (size_t first = 0; first < n_blocks; first += kLanes) {
     const SignWords words(run.random, first * kTile);
     for (size_t b = first; b < std::min(first + kLanes, n_blocks); ++b) {
-      const Block block = {.begin = b * kTile,
-                           .planes = Q4h::kShape.at(out, b * kTile),
-                           .words = words.of(b - first),
-                           .codes = packer.codes(b)};
-      if (!encode_block<kResidual>(run, block)) ++counts.n_non_finite;
-      packer.pack_before(b, pack);
+      load_block<kResidual>(run, b * kTile, words.of(b - first), loaded[b % 2]);
+      if (b > 0) encode(b - 1);
     }
   }
+  if (n_blocks > 0) encode(n_blocks - 1);
   packer.pack_before(n_blocks, pack);
   const size_t done = n_blocks * kTile;
   if (done < run.in.size())
