@@ -33,7 +33,7 @@ struct IntFormat {
   static constexpr Scaling scaling(float absmax) { return bf16_scaling(absmax, kMost); }
   static constexpr float step(uint16_t wire) { return to_float(Bfloat16{wire}); }
   static constexpr Code code(float x) { return static_cast<Code>(nearest_code(x)); }
-  static Code code(float x, float u) { return static_cast<Code>(stochastic_code(x, u, kMost)); }
+  static constexpr Code code(float x, float u) { return static_cast<Code>(stochastic_code(x, u, kMost)); }
   static constexpr float value(Code c) { return static_cast<float>(static_cast<int8_t>(c)); }
   static constexpr Code nearer_to_zero(Code c) { return static_cast<Code>(c < 128 ? c - 1 : c + 1); }
   /// From the kBits that travelled.

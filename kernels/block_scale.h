@@ -38,7 +38,9 @@ constexpr int8_t nearest_code(float x) {
 
 /// The integer below x or the one above, the latter for a share of all u in [0, 1) that is the distance from
 /// the one below; within [-most, most], which x may exceed by a rounding.
-inline int8_t stochastic_code(float x, float u, float most) {
+/// A template, so that clang lets it be constexpr, which nvcc asks for, in spite of std::floor.
+template <class Float>
+constexpr int8_t stochastic_code(Float x, Float u, Float most) {
   return static_cast<int8_t>(std::min(std::max(std::floor(x + u), -most), most));
 }
 

@@ -17,7 +17,7 @@
 
 namespace tern::cuda {
 
-/// Encodes v = in, or in + residual, rounded to the nearest; the residual then becomes what was lost, or
+/// Encodes v = in, or in + residual; the residual then becomes what was lost, or
 /// stays where a block is not finite. Bytes per element: 4 and the code, 12 and the code with a residual.
 template <class Format>
 struct BlockEncode {
@@ -27,6 +27,8 @@ struct BlockEncode {
   BlockPlanes out = {};              ///< scales, and codes of two bytes, aligned to 2
   uint32_t* n_non_finite = nullptr;  ///< the number of non-finite blocks is added to it
   uint32_t* n_saturated = nullptr;   ///< the number of clamped elements is added to it
+  bool stochastic = false;  ///< integers: round as BlockInput says, with `random`; else to the nearest
+  ElementRandom random = {};
   const char* wrong() const {
     if (!in.encodable()) return kNotEncodable;
     return in.aligned() && aligned_to(4, residual, n_non_finite, n_saturated) && aligned_to(2, out.scales)

@@ -51,13 +51,20 @@ TERN_DEVICE uint16_t load_scale(const std::byte* scales, size_t block) {
 
 /// The codes of one lane's four elements of a finite block; v becomes what they leave. Adds what was clamped.
 template <class Format>
-TERN_DEVICE uint64_t codes_of(float (&v)[4], uint32_t absmax_bits, const Scaling& s, uint32_t& n_saturated) {
+TERN_DEVICE uint64_t codes_of(float (&v)[4], uint32_t absmax_bits, const Offsets& offsets,
+                              uint32_t& n_saturated) {
   using Code = typename Format::Code;
+  const Scaling s = Format::scaling(std::bit_cast<float>(absmax_bits));
   uint64_t codes = 0;
   for (uint32_t c = 0; c < 4; ++c) {
     const float x = v[c] * s.lift * s.inverse;
-    Code code = Format::code(x);
-    if constexpr (!Format::kRounds) n_saturated += Format::saturates(x) ? 1 : 0;
+    Code code = 0;
+    if constexpr (Format::kRounds) {
+      code = rounded<Format>(x, offsets, c);
+    } else {
+      code = Format::code(x);
+      n_saturated += Format::saturates(x) ? 1 : 0;
+    }
     const float decoded = Format::value(code) * s.step;
     if (absmax_bits >= kHugeBits && magnitude_bits(decoded) == kInfinityBits)
       code = Format::nearer_to_zero(code);
@@ -83,15 +90,16 @@ TERN_DEVICE void body(const BlockEncode<Format>& args) {
     for (uint32_t c = 0; c < 4; ++c) absmax_bits = std::max(absmax_bits, magnitude_bits(v.at[r][c]));
     absmax_bits = largest_of_block<Format>(absmax_bits);
     const bool finite = absmax_bits < kInfinityBits;
-    Scaling s = {.wire = Format::kNan};
+    const size_t first = place.element(r, 0);
     if (finite) {
-      s = Format::scaling(std::bit_cast<float>(absmax_bits));
-      codes.row[r] = codes_of<Format>(v.at[r], absmax_bits, s, n_saturated);
+      const Offsets offsets = offsets_of(Format::kRounds && args.stochastic, args.random, first);
+      codes.row[r] = codes_of<Format>(v.at[r], absmax_bits, offsets, n_saturated);
       finite_rows |= 1U << r;
     }
-    const size_t first = place.element(r, 0);
     if (first % kBlock != 0 || first >= args.n) continue;
-    store_scale<Format>(args.out.scales, first / kBlock, s.wire);
+    const auto absmax = std::bit_cast<float>(absmax_bits);
+    store_scale<Format>(args.out.scales, first / kBlock,
+                        finite ? Format::scaling(absmax).wire : Format::kNan);
     if (!finite) Global(args.n_non_finite).atomic_add(0, 1);
   }
   store_codes<Format>(args.out, place, codes);

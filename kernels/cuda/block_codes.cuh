@@ -3,7 +3,9 @@
 #pragma once
 
 #include "kernels/block_codec.h"
+#include "kernels/block_scale.h"
 #include "kernels/cuda/tile.cuh"
+#include "runtime/base/philox.h"
 
 namespace tern::cuda {
 
@@ -76,6 +78,33 @@ TERN_DEVICE void load_bits(const std::byte* in, const TilePlace& place, ByteTile
     }
     tile.row[r] |= unpack_four<shift, n_bits>(packed);
   }
+}
+
+/// What decides how a lane's four elements, the first one number `element` of the run, are rounded.
+struct Offsets {
+  bool stochastic = false;
+  float u[4] = {};
+};
+TERN_DEVICE Offsets offsets_of(bool stochastic, const ElementRandom& random, size_t element) {
+  Offsets offsets = {.stochastic = stochastic};
+  if (!stochastic) return offsets;
+  const Philox numbers(kElementSeed, random.step);
+  const uint64_t first = random.first + element;
+  const uint32_t at = first % 4;  // the four numbers lie in one block of Philox, or in two
+  const PhiloxBlock low = numbers.block(first / 4);
+  const PhiloxBlock high = at == 0 ? low : numbers.block(first / 4 + 1);
+  const uint32_t words[8] = {low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]};
+  for (int c = 0; c < 4; ++c) {
+    const uint32_t even = at == 0 ? words[c] : words[c + 2];
+    const uint32_t odd = at == 1 ? words[c + 1] : words[c + 3];
+    offsets.u[c] = stochastic_offset(at % 2 == 0 ? even : odd);
+  }
+  return offsets;
+}
+/// The integer code of element c of the four.
+template <class Format>
+TERN_DEVICE typename Format::Code rounded(float x, const Offsets& offsets, uint32_t c) {
+  return offsets.stochastic ? Format::code(x, offsets.u[c]) : Format::code(x);
 }
 
 TERN_DEVICE ByteTile bytes_of(const CodeTile& codes) {

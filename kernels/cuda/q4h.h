@@ -10,13 +10,14 @@
 
 namespace tern::cuda {
 
-/// Rounds to the nearest. Bytes: 4 + 0.52 per element, 12 + 0.52 with a residual.
+/// Bytes: 4 + 0.52 per element, 12 + 0.52 with a residual.
 struct Q4hEncode {
   Input in = {};
   float* residual = nullptr;  ///< null: none
   size_t n = 0;
   BlockPlanes out = {};              ///< scales aligned to 2 bytes
   uint32_t* n_non_finite = nullptr;  ///< the number of non-finite blocks is added to it
+  bool stochastic = false;           ///< round as BlockInput says, else to the nearest
   ElementRandom random = {};
   const char* wrong() const {
     if (!in.encodable()) return kNotEncodable;

@@ -73,8 +73,14 @@ TERN_DEVICE void decode_four(uint32_t codes, float step, uint32_t signs, float (
   flip(y, signs);
 }
 
+/// What a row's encoding draws.
+struct RowOfQ4h {
+  uint32_t signs;
+  Offsets offsets;
+};
 /// Encodes a finite block; v becomes what the codes leave. Returns the codes of the lane.
-TERN_DEVICE uint32_t q4h_codes(float (&v)[4], float absmax, uint32_t signs, uint16_t& scale) {
+TERN_DEVICE uint32_t q4h_codes(float (&v)[4], float absmax, const RowOfQ4h& row, uint16_t& scale) {
+  const uint32_t signs = row.signs;
   const float lift = absmax < 0x1p-80F ? 0x1p64F : 1.0F;
   float y[4];
   for (uint32_t c = 0; c < 4; ++c) y[c] = v[c] * (lift / kRotation);
@@ -84,7 +90,8 @@ TERN_DEVICE uint32_t q4h_codes(float (&v)[4], float absmax, uint32_t signs, uint
   scale = s.wire;
   const float factor = s.lift / lift * s.inverse;
   uint32_t codes = 0;
-  for (uint32_t c = 0; c < 4; ++c) codes |= static_cast<uint32_t>(Q4h::code(y[c] * factor)) << (8 * c);
+  for (uint32_t c = 0; c < 4; ++c)
+    codes |= static_cast<uint32_t>(rounded<Q4h>(y[c] * factor, row.offsets, c)) << (8 * c);
   decode_four(codes, s.step, signs, y);
   while (absmax_bits_of_row(y) >= kInfinityBits) {  // a rounding beyond the largest float
     uint32_t halved = 0;
@@ -112,8 +119,10 @@ TERN_DEVICE void body(const Q4hEncode& args) {
     const bool finite = absmax_bits < kInfinityBits;
     uint16_t scale = Q4h::kNan;
     if (finite) {
-      const uint32_t signs = signs_of_lane(args.random, place, r);
-      codes.row[r] = q4h_codes(v.at[r], std::bit_cast<float>(absmax_bits), signs, scale);
+      const size_t in_run = place.element(r, 0);
+      const RowOfQ4h row = {.signs = signs_of_lane(args.random, place, r),
+                            .offsets = offsets_of(args.stochastic, args.random, in_run)};
+      codes.row[r] = q4h_codes(v.at[r], std::bit_cast<float>(absmax_bits), row, scale);
       finite_rows |= 1U << r;
     }
     const size_t first = place.begin + r * kTileRow;

@@ -68,9 +68,11 @@ struct Case {
   size_t n;
   bool with_residual = false;
   size_t skip = n % 2;
+  bool stochastic = false;
   ElementRandom random = {.step = static_cast<uint32_t>(n), .first = n * 128};
   std::string text(const char* format) const {
-    return fmt::format("{} {} n={} residual={} skip={}", format, kind.name, n, with_residual, skip);
+    return fmt::format("{} {} n={} residual={} skip={} stochastic={} first={}", format, kind.name, n,
+                       with_residual, skip, stochastic, random.first);
   }
 };
 
@@ -92,6 +94,7 @@ Encoded scalar_encoded(K /*kernels*/, const Case& c, const std::vector<float>& i
   Encoded out(K::kShape, c);
   const BlockInput run = {.in = std::span(in).subspan(c.skip),
                           .residual = c.with_residual ? out.residual.data() + c.skip : nullptr,
+                          .stochastic = c.stochastic,
                           .random = c.random};
   const BlockCounts counts = K::encode(
       run,
@@ -115,6 +118,7 @@ Encoded encoded(K /*kernels*/, const test::Machine& machine, const Case& c, cons
   args.n_non_finite = device.buffer("n_non_finite", out.n_non_finite);
   if constexpr (requires { args.n_saturated; })
     args.n_saturated = device.buffer("n_saturated", out.n_saturated);
+  if constexpr (requires { args.stochastic; }) args.stochastic = c.stochastic;
   if constexpr (requires { args.random; }) args.random = c.random;
   const Status status = device.run(args);
   EXPECT_TRUE(status.ok()) << status.error().message;
@@ -139,6 +143,22 @@ TEST_P(BlockFormats, EncodeToTheBytesOfTheScalarReference) {
           const auto in = tern::test::gradient(kind, n + c.skip, 7);
           expect_same(encoded(kernels, GetParam(), c, in), scalar_encoded(kernels, c, in), c.text(name));
         }
+      }
+    }
+  });
+}
+
+TEST_P(BlockFormats, RoundStochasticallyWithTheNumbersOfTheElements) {
+  for_every_format([&](auto kernels, const char* name) {
+    for (const size_t n : kSizes) {
+      for (const uint64_t first : {0, 129, 130, 131}) {
+        const Case c = {.kind = tern::test::kGradientKinds[n % 2],
+                        .n = n,
+                        .with_residual = first % 2 == 0,
+                        .stochastic = true,
+                        .random = {.step = 9, .first = first}};
+        const auto in = tern::test::gradient(c.kind, n + c.skip, 7);
+        expect_same(encoded(kernels, GetParam(), c, in), scalar_encoded(kernels, c, in), c.text(name));
       }
     }
   });

@@ -20,8 +20,14 @@ struct Machine {
   uint64_t seed = 0;  ///< the interpreter's schedule
 };
 
+inline std::string name(const Machine& machine) {
+  return machine.gpu ? "Gpu" : "Schedule" + std::to_string(machine.seed);
+}
 inline std::string machine_name(const testing::TestParamInfo<Machine>& info) {
-  return info.param.gpu ? "Gpu" : "Schedule" + std::to_string(info.param.seed);
+  return name(info.param);
+}
+inline void PrintTo(const Machine& machine, std::ostream* out) {
+  *out << name(machine);
 }
 
 std::byte* bytes(auto* data) {
