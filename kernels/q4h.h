@@ -21,6 +21,11 @@ struct Q4h : IntFormat<4, 128> {
       .block = 128, .scale_bytes = sizeof(Bfloat16), .code_bits = 4, .code_group = kRotation};
 };
 
+/// What a block of this absmax is multiplied by, so that sums of 32 values stay within the range of fp32.
+constexpr float q4h_lift(float absmax) {
+  return absmax < 0x1p-80F ? 0x1p64F : absmax < 0x1p120F ? 1.0F : 0x1p-8F;
+}
+
 /// Butterflies in fp32, in the order of distances 1, 2, 4, 8, 16: part of the format, because they round.
 /// Blocks whose absmax is below 2^-80 or from 2^120 on are multiplied by 2^64 or 2^-8 meanwhile. Error:  |y -
 /// code * scale| <= scale / 2, so |v' - v| <= 16 scale, and norm(v' - v) / norm(v) as for y. Bytes:  4 + 0.52

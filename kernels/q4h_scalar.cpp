@@ -66,11 +66,6 @@ Codes codes_of(const Values& y, float factor, const BlockInput& block) {
   return codes;
 }
 
-/// Keeps sums of 32 values within the range of fp32.
-float lift_of(float absmax) {
-  return absmax < 0x1p-80F ? 0x1p64F : absmax < 0x1p120F ? 1.0F : 0x1p-8F;
-}
-
 bool encode_block(const BlockInput& block, BlockPlanes out) {
   const size_t n = block.in.size();
   Values v{};
@@ -81,7 +76,7 @@ bool encode_block(const BlockInput& block, BlockPlanes out) {
     std::memset(out.codes, 0, coded(n) / 2);
     return false;
   }
-  const float lift = lift_of(absmax_of(v));
+  const float lift = q4h_lift(absmax_of(v));
   const PhiloxBlock signs = signs_of(block.random);
   Values y;
   for (size_t i = 0; i < kBlock; ++i) y[i] = v[i] * lift;

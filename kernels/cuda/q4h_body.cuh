@@ -81,14 +81,14 @@ struct RowOfQ4h {
 /// Encodes a finite block; v becomes what the codes leave. Returns the codes of the lane.
 TERN_DEVICE uint32_t q4h_codes(float (&v)[4], float absmax, const RowOfQ4h& row, uint16_t& scale) {
   const uint32_t signs = row.signs;
-  const float lift = absmax < 0x1p-80F ? 0x1p64F : 1.0F;
+  const float lift = q4h_lift(absmax);
   float y[4];
-  for (uint32_t c = 0; c < 4; ++c) y[c] = v[c] * (lift / kRotation);
+  for (uint32_t c = 0; c < 4; ++c) y[c] = v[c] * lift;
   flip(y, signs);
   transform(y);
-  const Scaling s = Q4h::scaling(std::bit_cast<float>(absmax_bits_of_row(y)) / lift);
+  const Scaling s = Q4h::scaling(std::bit_cast<float>(absmax_bits_of_row(y)) / (lift * kRotation));
   scale = s.wire;
-  const float factor = s.lift / lift * s.inverse;
+  const float factor = s.lift / (lift * kRotation) * s.inverse;
   uint32_t codes = 0;
   for (uint32_t c = 0; c < 4; ++c)
     codes |= static_cast<uint32_t>(rounded<Q4h>(y[c] * factor, row.offsets, c)) << (8 * c);
