@@ -23,7 +23,7 @@ void sign1_decode_run(BlockView in, std::span<float> out, Decode how) {
 constexpr size_t kBlock = kSign1Shape.block;
 constexpr size_t kLanes = hn::MaxLanes(F());
 
-HWY_INLINE uint64_t bits_of(hn::MFromD<F> mask) {
+HWY_INLINE uint64_t bits_of(hn::Mask<F> mask) {
   uint8_t bits[8] = {};  // StoreMaskBits may write 8
   hn::StoreMaskBits(F(), mask, bits);
   uint64_t word = 0;
@@ -31,7 +31,7 @@ HWY_INLINE uint64_t bits_of(hn::MFromD<F> mask) {
   return word & ((uint64_t{1} << kLanes) - 1);
 }
 
-HWY_INLINE hn::MFromD<F> mask_of(uint64_t word) {
+HWY_INLINE hn::Mask<F> mask_of(uint64_t word) {
   uint8_t bits[8];
   std::memcpy(bits, &word, sizeof(word));
   return hn::LoadMaskBits(F(), bits);
