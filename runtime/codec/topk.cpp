@@ -36,7 +36,8 @@ EncodeStats encode(const EncodeArgs& args) {
   std::byte* values = planes.next(topk_entries(n, k));
   std::byte* scales = planes.next(scale_bytes(n));
   size_t n_non_finite = 0;
-  each_run(args, [&](const EncodeRun& run) {
+  // The threshold of a block is guessed from the one before it.
+  each_run<8 * kRunGrain>(args, [&](const EncodeRun& run) {
     n_non_finite += topk_encode(run.in, run.residual, k,
                                 {.indices = indices + topk_index_bytes(run.begin, k),
                                  .values = values + topk_entries(run.begin, k),
