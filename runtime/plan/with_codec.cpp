@@ -8,6 +8,7 @@
 //
 // Source of "one quantisation per level": ZeRO++ (Wang 2023), SDP4Bit (2024).
 #include <algorithm>
+#include <array>
 
 #include "runtime/plan/builder.h"
 #include "runtime/plan/compose.h"
@@ -15,13 +16,64 @@
 namespace tern {
 namespace {
 
-bool overlap(const Ref& a, const Ref& b) {
-  if (a.buffer != b.buffer) return false;
-  const bool by_slot = a.buffer == Buffer::kScratch;
-  const int a0 = by_slot ? a.slot : a.chunk;
-  const int b0 = by_slot ? b.slot : b.chunk;
-  return a0 < b0 + b.n_chunks && b0 < a0 + a.n_chunks;
+/// The places that a ref covers: slots of scratch, chunks of the other buffers.
+struct Places {
+  size_t begin = 0;
+  size_t end = 0;
+};
+Places places_of(const Ref& ref) {
+  const auto first = static_cast<size_t>(ref.buffer == Buffer::kScratch ? ref.slot : ref.chunk);
+  return {first, first + static_cast<size_t>(ref.n_chunks)};
 }
+
+bool overlap(const Ref& a, const Ref& b) {
+  const Places x = places_of(a);
+  const Places y = places_of(b);
+  return a.buffer == b.buffer && x.begin < y.end && y.begin < x.end;
+}
+
+/// Which memory is the image of which encoded block. All calls cost O(places of the ref).
+class Images {
+ public:
+  struct Image {
+    Ref memory;
+    int block;
+  };
+
+  void add(const Ref& memory, int block) {
+    std::vector<int>& at = at_[static_cast<size_t>(memory.buffer)];
+    const Places places = places_of(memory);
+    if (at.size() < places.end) at.resize(places.end, -1);
+    std::fill(at.begin() + static_cast<ptrdiff_t>(places.begin),
+              at.begin() + static_cast<ptrdiff_t>(places.end), static_cast<int>(images_.size()));
+    images_.push_back({memory, block});
+  }
+  /// The image that covers any of the memory, or null.
+  const Image* find(const Ref& memory) const {
+    const std::vector<int>& at = at_[static_cast<size_t>(memory.buffer)];
+    const Places places = places_of(memory);
+    for (size_t i = places.begin; i < std::min(places.end, at.size()); ++i)
+      if (at[i] >= 0) return &images_[static_cast<size_t>(at[i])];
+    return nullptr;
+  }
+  bool has(const Ref& memory) const {
+    const Image* image = find(memory);
+    return image != nullptr && image->memory == memory;
+  }
+  /// Memory that is written is nobody's image any more, nor is what it was a part of.
+  void forget(const Ref& memory) {
+    std::vector<int>& at = at_[static_cast<size_t>(memory.buffer)];
+    while (const Image* image = find(memory)) {
+      const Places places = places_of(image->memory);
+      std::fill(at.begin() + static_cast<ptrdiff_t>(places.begin),
+                at.begin() + static_cast<ptrdiff_t>(places.end), -1);
+    }
+  }
+
+ private:
+  std::vector<Image> images_;
+  std::array<std::vector<int>, 4> at_;  // by buffer and place: the image that covers it; -1: none
+};
 
 // Encoded chunks that lie side by side, from the first round that writes them to the last that reads them.
 struct Block {
@@ -63,12 +115,7 @@ class Rewriter {
   Result<Plan> run();
 
  private:
-  struct Image {
-    Ref memory;
-    int block;
-  };
-
-  void encode_input();
+  Status encode_input();
   Status rewrite(std::span<const Step> group);
   Status rewrite_send(const Step& step);
   Status rewrite_recv(const Step& step);
@@ -83,13 +130,12 @@ class Rewriter {
   void add_local(StepKind kind, int round, Ref src, Ref dst);
   void add_message(const Step& original, int round, Ref ref);
   Result<int> image_of(const Ref& memory, const Step& step) const;  // -1: none
-  void forget(const Ref& memory);
   Error unsupported(const Step& step, std::string_view why) const;
 
   const Plan& plan_;
   Plan result_;
   std::vector<Block> blocks_;
-  std::vector<Image> images_;
+  Images images_;
   std::vector<Ref> sums_;       // memory that holds sums of received shares
   std::vector<Ref> sent_sums_;  // those of them that were sent: they must have been complete
 };
@@ -98,7 +144,7 @@ Result<Plan> Rewriter::run() {
   if (plan_.collective == Collective::kBarrier)
     return error(Code::kUnsupported, "a barrier moves no data that could be encoded");
   if (plan_.encoded) return error(Code::kUnsupported, "the plan by {} is encoded already", plan_.algorithm);
-  encode_input();
+  TERN_TRY(encode_input());
   for (size_t first = 0; first < plan_.steps.size();) {
     const size_t end = reduction_end(plan_.steps, first);
     TERN_TRY(rewrite(std::span(plan_.steps).subspan(first, end - first)));
@@ -117,17 +163,16 @@ Result<Plan> Rewriter::run() {
   return std::move(result_);
 }
 
-void Rewriter::encode_input() {
+Status Rewriter::encode_input() {
   for (const Step& step : plan_.steps) {
-    const bool is_new =
-        std::none_of(images_.begin(), images_.end(), [&](const Image& i) { return i.memory == step.src; });
-    if (step.kind != StepKind::kSend || step.src.buffer != Buffer::kInput || step.src.n_chunks == 0 ||
-        !is_new)
-      continue;
+    if (step.kind != StepKind::kSend || step.src.buffer != Buffer::kInput || step.src.n_chunks == 0) continue;
+    TERN_ASSIGN(const int known, image_of(step.src, step));
+    if (known >= 0) continue;
     const int block = new_block(step.src.n_chunks, 0);
     add_local(StepKind::kEncode, 0, step.src, wire(block, step.src, 0));
-    images_.push_back({step.src, block});
+    images_.add(step.src, block);
   }
+  return {};
 }
 
 Status Rewriter::rewrite(std::span<const Step> group) {
@@ -159,11 +204,11 @@ Status Rewriter::rewrite_send(const Step& step) {
     const Ref encoded = wire(block, step.src, round - 1);
     add_local(StepKind::kEncode, round - 1, step.src, encoded);
     if (is_kept(step)) add_local(StepKind::kDecode, round - 1, encoded, step.src);
-    images_.push_back({step.src, block});
+    images_.add(step.src, block);
   }
   for (const Ref& sum : sums_) {
     if (!overlap(sum, step.src)) continue;
-    sent_sums_.push_back(step.src);
+    if (sent_sums_.empty() || sent_sums_.back() != step.src) sent_sums_.push_back(step.src);
     result_.encodes_sums = true;
   }
   add_message(step, round, wire(block, step.src, round));
@@ -194,13 +239,13 @@ Status Rewriter::rewrite_recv(const Step& step) {
   }
   for (const Ref& sent : sent_sums_)
     if (overlap(sent, step.dst)) return unsupported(step, "a sum that was not complete was sent on");
-  forget(step.dst);
+  images_.forget(step.dst);
   const int block = new_block(step.dst.n_chunks, round);
   const Ref encoded = wire(block, step.dst, round);
   add_message(step, round, encoded);
   if (step.dst.buffer != Buffer::kScratch || is_added_to(step))
     add_local(StepKind::kDecode, round, encoded, step.dst);
-  images_.push_back({step.dst, block});
+  images_.add(step.dst, block);
   return {};
 }
 
@@ -232,11 +277,11 @@ Status Rewriter::rewrite_reduction(std::span<const Step> group) {
   }
   for (size_t i = 0; i < operands.size(); ++i) TERN_TRY(add_operand(operands[i], dst, overwrites && i == 0));
   if (dst != head.dst) add_local(StepKind::kCopy, 2 * head.round + 1, dst, head.dst);
-  forget(head.dst);
+  images_.forget(head.dst);
   if (receives) sums_.push_back(head.dst);
   if (group.size() > 1 || head.kind != StepKind::kCopy) return {};
   TERN_ASSIGN(const int block, image_of(head.src, head));
-  if (block >= 0) images_.push_back({head.dst, block});
+  if (block >= 0) images_.add(head.dst, block);
   return {};
 }
 
@@ -244,9 +289,7 @@ Status Rewriter::rewrite_reduction(std::span<const Step> group) {
 // first.
 bool Rewriter::must_read_dst_late(std::span<const Step> group) const {
   return std::any_of(group.begin() + 1, group.end(), [&](const Step& step) {
-    const bool is_image =
-        std::any_of(images_.begin(), images_.end(), [&](const Image& i) { return i.memory == step.src; });
-    return step.peer < 0 && !is_image && same_memory(step.src, step.dst, true);
+    return step.peer < 0 && !images_.has(step.src) && same_memory(step.src, step.dst, true);
   });
 }
 
@@ -293,16 +336,10 @@ void Rewriter::add_message(const Step& original, int round, Ref ref) {
 }
 
 Result<int> Rewriter::image_of(const Ref& memory, const Step& step) const {
-  for (const Image& image : images_) {
-    if (image.memory == memory) return image.block;
-    if (overlap(image.memory, memory))
-      return unsupported(step, "it cuts encoded chunks differently than before");
-  }
-  return -1;
-}
-
-void Rewriter::forget(const Ref& memory) {
-  std::erase_if(images_, [&](const Image& image) { return overlap(image.memory, memory); });
+  const Images::Image* image = images_.find(memory);
+  if (image == nullptr) return -1;
+  if (image->memory == memory) return image->block;
+  return unsupported(step, "it cuts encoded chunks differently than before");
 }
 
 Error Rewriter::unsupported(const Step& step, std::string_view why) const {
