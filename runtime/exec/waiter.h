@@ -34,7 +34,7 @@ class Waiter {
       : transport_(transport), spin_(spin), policy_(policy), deadline_(deadline) {}
 
   /// True when the caller should also progress what it does not wait for itself (pending sends).
-  bool idle() const { return n_ > kPolls; }
+  bool idle() const { return n_ > kPolls || n_yields_ > 0 || armed_ || n_sleeps_ > 0; }
 
   /// True once it has slept: looking at more than the transport costs nothing then.
   bool sleeps() const { return n_sleeps_ > 0; }
