@@ -75,6 +75,45 @@ class Images {
   std::array<std::vector<int>, 4> at_;  // by buffer and place: the image that covers it; -1: none
 };
 
+/// By buffer and place: the operations (steps, or reductions from their first step on) that read it on this
+/// rank, or write it, in order.
+class Uses {
+ public:
+  explicit Uses(std::span<const Step> steps) : steps_(steps) {
+    for (size_t first = 0; first < steps.size(); first = reduction_end(steps, first)) {
+      if (steps[first].kind == StepKind::kSend) continue;
+      note(steps[first].dst, first);
+      for (size_t i = first; i < reduction_end(steps, first); ++i)
+        if (steps[i].peer < 0 && has_src(steps[i].kind)) note(steps[i].src, first);
+    }
+  }
+  /// The first operation after `step` that uses any of the memory; empty: none does.
+  std::span<const Step> next(const Ref& memory, const Step& step) const {
+    const auto after = static_cast<size_t>(&step - steps_.data());
+    const std::vector<std::vector<size_t>>& at = at_[static_cast<size_t>(memory.buffer)];
+    const Places places = places_of(memory);
+    size_t first = steps_.size();
+    for (size_t place = places.begin; place < std::min(places.end, at.size()); ++place) {
+      const auto found = std::upper_bound(at[place].begin(), at[place].end(), after);
+      if (found != at[place].end()) first = std::min(first, *found);
+    }
+    if (first == steps_.size()) return {};
+    return steps_.subspan(first, reduction_end(steps_, first) - first);
+  }
+
+ private:
+  void note(const Ref& memory, size_t first) {
+    std::vector<std::vector<size_t>>& at = at_[static_cast<size_t>(memory.buffer)];
+    const Places places = places_of(memory);
+    if (at.size() < places.end) at.resize(places.end);
+    for (size_t place = places.begin; place < places.end; ++place)
+      if (at[place].empty() || at[place].back() != first) at[place].push_back(first);
+  }
+
+  std::span<const Step> steps_;
+  std::array<std::vector<std::vector<size_t>>, 4> at_;
+};
+
 // Encoded chunks that lie side by side, from the first round that writes them to the last that reads them.
 struct Block {
   int n_chunks = 0;
@@ -111,7 +150,9 @@ int place_blocks(std::span<const Block> blocks, std::vector<int>& places) {
 
 class Rewriter {
  public:
-  explicit Rewriter(const Plan& plan) : plan_(plan), result_(plan) { result_.steps.clear(); }
+  explicit Rewriter(const Plan& plan) : plan_(plan), uses_(plan.steps), result_(plan) {
+    result_.steps.clear();
+  }
   Result<Plan> run();
 
  private:
@@ -133,6 +174,7 @@ class Rewriter {
   Error unsupported(const Step& step, std::string_view why) const;
 
   const Plan& plan_;
+  const Uses uses_;
   Plan result_;
   std::vector<Block> blocks_;
   Images images_;
@@ -217,18 +259,11 @@ Status Rewriter::rewrite_send(const Step& step) {
 
 // Whether what is sent is used on this rank too, which must then see the bytes that the others get.
 bool Rewriter::is_kept(const Step& send) const {
-  const auto first = static_cast<size_t>(&send - plan_.steps.data()) + 1;
-  for (size_t i = first; i < plan_.steps.size();) {
-    const size_t end = reduction_end(plan_.steps, i);
-    const std::span<const Step> group = std::span(plan_.steps).subspan(i, end - i);
-    const StepKind head = group.front().kind;
-    i = end;
-    if (head == StepKind::kSend) continue;
-    const auto reads = [&](const Step& step) { return step.peer < 0 && overlap(step.src, send.src); };
-    if (std::any_of(group.begin(), group.end(), reads)) return true;
-    if (overlap(group.front().dst, send.src)) return head != StepKind::kRecv && head != StepKind::kCopy;
-  }
-  return send.src.buffer == Buffer::kOutput;
+  const std::span<const Step> next = uses_.next(send.src, send);
+  if (next.empty()) return send.src.buffer == Buffer::kOutput;
+  const auto reads = [&](const Step& step) { return step.peer < 0 && overlap(step.src, send.src); };
+  const StepKind head = next.front().kind;
+  return std::any_of(next.begin(), next.end(), reads) || (head != StepKind::kRecv && head != StepKind::kCopy);
 }
 
 Status Rewriter::rewrite_recv(const Step& step) {
@@ -251,13 +286,11 @@ Status Rewriter::rewrite_recv(const Step& step) {
 
 // Whether what is received is a sum's first operand later: whoever else reads it reads its image.
 bool Rewriter::is_added_to(const Step& recv) const {
-  const auto first = static_cast<size_t>(&recv - plan_.steps.data()) + 1;
-  for (size_t i = first; i < plan_.steps.size(); i = reduction_end(plan_.steps, i)) {
-    const Step& head = plan_.steps[i];
-    if (!has_dst(head.kind) || !overlap(head.dst, recv.dst)) continue;
-    return head.kind != StepKind::kRecv && head.kind != StepKind::kCopy;
-  }
-  return false;
+  std::span<const Step> next = uses_.next(recv.dst, recv);
+  while (!next.empty() && !overlap(next.front().dst, recv.dst)) next = uses_.next(recv.dst, next.front());
+  if (next.empty()) return false;
+  const StepKind head = next.front().kind;
+  return head != StepKind::kRecv && head != StepKind::kCopy;
 }
 
 Status Rewriter::rewrite_reduction(std::span<const Step> group) {
