@@ -161,7 +161,11 @@ class Comparison {
     GroupOptions common = {
         .n_ranks = n_ranks, .folder = folder_.path(), .mpirun_args = options_.mpirun_args, .settings = {}};
     if (!options_.transport.empty()) common.settings.push_back("TERN_TRANSPORT=" + options_.transport);
-    if (options_.transport == "ucx") common.mpirun_args += " --mca pml ob1 --mca btl tcp,self";
+    if (options_.transport == "ucx") {
+      common.mpirun_args += " --mca pml ob1 --mca btl tcp,self";
+      for (const char* setting : {"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self"})
+        common.settings.push_back(setting);
+    }
     setting_.versions.clear();
     const auto add = [&](const Library& library) -> Status {
       TERN_ASSIGN(Group group, Group::start(contender_of(library), common));

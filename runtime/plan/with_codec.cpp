@@ -80,10 +80,11 @@ class Images {
 class Uses {
  public:
   explicit Uses(std::span<const Step> steps) : steps_(steps) {
-    for (size_t first = 0; first < steps.size(); first = reduction_end(steps, first)) {
+    for (size_t first = 0, end = 0; first < steps.size(); first = end) {
+      end = reduction_end(steps, first);
       if (steps[first].kind == StepKind::kSend) continue;
       note(steps[first].dst, first);
-      for (size_t i = first; i < reduction_end(steps, first); ++i)
+      for (size_t i = first; i < end; ++i)
         if (steps[i].peer < 0 && has_src(steps[i].kind)) note(steps[i].src, first);
     }
   }
