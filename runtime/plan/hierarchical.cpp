@@ -165,7 +165,12 @@ Result<Plan> all_reduce_by_leaders(const Stages& s, const Hierarchy& h) {
   }
   const Plan first = refine(s.within(row("one_shot"), Collective::kReduce), dense.n_chunks);
   const Plan last = refine(in_output(s.within(row("direct"), Collective::kBroadcast)), dense.n_chunks);
-  return s.finish({first, across, last});
+  Plan plan = s.finish({first, across, last});
+  // Also on ranks that take no part between hosts.
+  TERN_ASSIGN(const Plan of_leader, across_all_reduce(h, 0, s.n_groups()));
+  plan.encoded = of_leader.encoded;
+  plan.encodes_sums = of_leader.encodes_sums;
+  return plan;
 }
 
 Plan broadcast(const Stages& s, bool encoded) {
@@ -242,13 +247,8 @@ Result<Plan> hierarchical_all_reduce(const PlanRequest& request, const Groups& g
                                      const Hierarchy& hierarchy) {
   const Stages stages(request, groups);
   TERN_TRY(check(stages, hierarchy));
-  TERN_ASSIGN(Plan plan, groups.are_equal() ? all_reduce_by_rails(stages, hierarchy)
-                                            : all_reduce_by_leaders(stages, hierarchy));
-  // Also on ranks that do not take part between hosts.
-  TERN_ASSIGN(const Plan across, across_all_reduce(hierarchy, 0, groups.size()));
-  plan.encoded = across.encoded;
-  plan.encodes_sums = across.encodes_sums;
-  return plan;
+  return groups.are_equal() ? all_reduce_by_rails(stages, hierarchy)
+                            : all_reduce_by_leaders(stages, hierarchy);
 }
 
 namespace hierarchical {
