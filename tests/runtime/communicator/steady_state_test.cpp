@@ -17,13 +17,19 @@ void* counted(size_t n_bytes, size_t alignment) {
 }
 }  // namespace
 
-// All other forms of new and delete come down to these, whose memory is malloc's.
+// All other forms of new and delete come down to these, whose memory is malloc's. The address sanitizer has a
+// nothrow form of its own.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(size_t n_bytes) {
   return counted(std::max<size_t>(n_bytes, 1), alignof(std::max_align_t));
 }
 void* operator new(size_t n_bytes, std::align_val_t alignment) {
   return counted(std::max<size_t>(n_bytes, 1), static_cast<size_t>(alignment));
+}
+void* operator new(size_t n_bytes, const std::nothrow_t& /*tag*/) noexcept try {
+  return operator new(n_bytes);
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);  // NOLINT: what counted() gave
