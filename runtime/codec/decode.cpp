@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "kernels/convert.h"
+#include "kernels/copy.h"
 #include "kernels/reduce.h"
 #include "runtime/codec/runs.h"
 
@@ -79,7 +79,7 @@ void widen_run(const ConstView& in, std::span<float> out) {
       return convert({static_cast<const Float16*>(in.data), in.n}, out);
     default:
       TERN_CHECK(in.dtype == Dtype::kFloat32);
-      std::memcpy(out.data(), in.data, in.n_bytes());
+      copy(out.data(), in.data, in.n_bytes());
   }
 }
 
@@ -91,7 +91,7 @@ void narrow_run(std::span<const float> in, View out) {
       return convert(in, std::span(static_cast<Float16*>(out.data), out.n));
     default:
       TERN_CHECK(out.dtype == Dtype::kFloat32);
-      std::memcpy(out.data, in.data(), out.n_bytes());
+      copy(out.data, in.data(), out.n_bytes());
   }
 }
 
