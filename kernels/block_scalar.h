@@ -26,7 +26,8 @@ inline unsigned bits_at(const std::byte* in, size_t i, size_t n_bits) {
   return std::to_integer<unsigned>(in[i * n_bits / 8]) >> i * n_bits % 8 & ((1U << n_bits) - 1);
 }
 
-/// One block of at most kShape.block elements to codes, one by one.
+/// One block of at most kShape.block elements to codes, one by one. The codes may lie in the message itself,
+/// at any address.
 template <class Format>
 BlockCounts quantise(const BlockInput& block, typename Format::Code* codes, std::byte* scale) {
   const std::span<const float> in = block.in;
@@ -35,7 +36,7 @@ BlockCounts quantise(const BlockInput& block, typename Format::Code* codes, std:
   for (size_t i = 0; i < in.size(); ++i) absmax_bits = std::max(absmax_bits, magnitude_bits(value(i)));
   if (absmax_bits >= kInfinityBits) {
     std::memcpy(scale, &Format::kNan, Format::kShape.scale_bytes);
-    std::fill_n(codes, in.size(), typename Format::Code{0});
+    std::memset(static_cast<void*>(codes), 0, in.size() * sizeof(*codes));
     return {.n_non_finite = 1};
   }
   const Scaling s = Format::scaling(std::bit_cast<float>(absmax_bits));
@@ -45,16 +46,18 @@ BlockCounts quantise(const BlockInput& block, typename Format::Code* codes, std:
   for (size_t i = 0; i < in.size(); ++i) {
     const float v = value(i);
     const float x = v * s.lift * s.inverse;
+    typename Format::Code code;
     if constexpr (Format::kRounds) {
-      codes[i] = block.stochastic ? Format::code(x, stochastic_offset(random.at(block.random.first + i)))
-                                  : Format::code(x);
+      code = block.stochastic ? Format::code(x, stochastic_offset(random.at(block.random.first + i)))
+                              : Format::code(x);
     } else {
-      codes[i] = Format::code(x);
+      code = Format::code(x);
       if (Format::saturates(x)) ++counts.n_saturated;
     }
-    if (absmax_bits >= kHugeBits && std::isinf(Format::value(codes[i]) * s.step))
-      codes[i] = Format::nearer_to_zero(codes[i]);
-    if (block.residual != nullptr) block.residual[i] = v - Format::value(codes[i]) * s.step;
+    if (absmax_bits >= kHugeBits && std::isinf(Format::value(code) * s.step))
+      code = Format::nearer_to_zero(code);
+    if (block.residual != nullptr) block.residual[i] = v - Format::value(code) * s.step;
+    std::memcpy(static_cast<void*>(codes + i), &code, sizeof(code));
   }
   return counts;
 }
