@@ -7,6 +7,8 @@
 #define TERN_KERNELS_CPU_SHORT_FLOATS_INL_H_
 #endif
 
+#include <cstring>
+
 #include <hwy/highway.h>
 
 #include "kernels/convert.h"
@@ -60,14 +62,18 @@ HWY_INLINE void store_elements(hn::VFromD<D> v, D /*d*/, Float16* to) {
 template <class D>
 HWY_INLINE hn::VFromD<D> load_elements(D d, const Float16* from) {
   HWY_ALIGN float lanes[hn::MaxLanes(d)];
-  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(from[i]);
+  Float16 halves[hn::MaxLanes(d)];  // `from` need not be aligned
+  std::memcpy(static_cast<void*>(halves), from, hn::Lanes(d) * sizeof(Float16));
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(halves[i]);
   return hn::Load(d, lanes);
 }
 template <class D>
 HWY_INLINE void store_elements(hn::VFromD<D> v, D d, Float16* to) {
   HWY_ALIGN float lanes[hn::MaxLanes(d)];
   hn::Store(v, d, lanes);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) to[i] = to_float16(lanes[i]);
+  Float16 halves[hn::MaxLanes(d)];
+  for (size_t i = 0; i < hn::Lanes(d); ++i) halves[i] = to_float16(lanes[i]);
+  std::memcpy(static_cast<void*>(to), halves, hn::Lanes(d) * sizeof(Float16));
 }
 #endif
 
