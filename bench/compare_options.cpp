@@ -27,7 +27,8 @@ void add_flags(CLI::App& app, CompareOptions& o, Texts& texts) {
   app.add_option("--batch-seconds", o.batch_seconds, "length of a library's turn in a round")
       ->check(CLI::Range(0.0001, 60.0));
   app.add_option("--peers", o.peers, "libraries beside Tern")->delimiter(',');
-  app.add_option("--transport", o.transport, "Tern's transport; ucx: the other libraries then use TCP as well");
+  app.add_option("--transport", o.transport,
+                 "Tern's transport; ucx: the other libraries then use TCP as well");
   app.add_option("--mpirun-args", o.mpirun_args, "further words for Open MPI's mpirun");
   app.add_option("--json", o.json_file, "the rows as JSON too");
 }
