@@ -58,7 +58,8 @@ Json row_json(const RowResult& row, const RunInfo& run) {
             {"count", row.count},
             {"type", info(row.dtype).nccl_name},
             {"redop", row.op},
-            {"root", fmt::format("{:6}", row.root)}};
+            {"root", fmt::format("{:6}", row.root)},
+            {"codec", row.codec}};
   const bool per_iteration = run.options.per_iter_timing;
   j["out_of_place"] = placement_json(row.out_of_place, run.options);
   if (per_iteration) j["out_of_place_per_iter"] = per_iteration_json(row.out_of_place, run.options);

@@ -110,21 +110,44 @@ PerfCall PerfRank::call_on(const RowRequest& request, const Placement& at) {
     counts_ = setup_.collective->counts(shape_of(request));
     call.counts = counts_;
   }
-  if (lossy(request) && info(setup_.codec.id).residual == ResidualUse::kMandatory) {
+  if (has_residual(request)) {
     residual_.assign(at.send.n, 0.0F);
     call.options.residual = residual_.data();
   }
   return call;
 }
 
-bool PerfRank::lossy(const RowRequest& request) const {
-  return setup_.codec.id != CodecId::kNone && setup_.collective->encodes() && is_encodable(request.dtype) &&
+bool PerfRank::may_encode(const RowRequest& request) const {
+  return !setup_.codec.is_dense() && setup_.collective->encodes() && is_encodable(request.dtype) &&
          (request.op == Op::kSum || request.op == Op::kAvg);
+}
+
+bool PerfRank::lossy(const RowRequest& request) const {
+  return may_encode(request) && codec_.id != CodecId::kNone;
+}
+
+// Auto may take biased codecs only where it is told that some loss is fine.
+bool PerfRank::has_residual(const RowRequest& request) const {
+  if (setup_.codec.is_automatic) return may_encode(request) && setup_.codec.max_loss_gap > 0;
+  return lossy(request) && info(codec_.id).residual == ResidualUse::kMandatory;
+}
+
+// Auto's choice is the same in every call of a row: one call tells it.
+Status PerfRank::settle_codec(const RowRequest& request) {
+  codec_ = setup_.codec.is_automatic ? CodecSpec() : setup_.codec.spec;
+  if (!setup_.codec.is_automatic || !may_encode(request)) return {};
+  const Placement at = placement(request, false);
+  const std::vector<Operation> operations = operations_of(call_on(request, at), 1);
+  prepare(at, *data_for(request, 0));
+  CallReport report;
+  TERN_TRY(iterate(operations, report));
+  codec_ = report.codec;
+  return {};
 }
 
 std::unique_ptr<TestData> PerfRank::data_for(const RowRequest& request, uint64_t seed) const {
   if (lossy(request))
-    return std::make_unique<GradientData>(GradientData::Key{.codec = setup_.codec,
+    return std::make_unique<GradientData>(GradientData::Key{.codec = codec_,
                                                             .dtype = request.dtype,
                                                             .op = request.op,
                                                             .n_ranks = comm_->size(),
@@ -251,6 +274,8 @@ Result<RowResult> PerfRank::measure(const RowRequest& request) {
   if (collective.reduces) row.op = name(request.op);
   if (collective.rooted) row.root = request.root;
   row.iters = setup_.options->iters;
+  TERN_TRY(settle_codec(request));
+  row.codec = to_string(may_encode(request) ? codec_ : CodecSpec());
   for (const bool in_place : {false, true}) {
     const Placement at = placement(request, in_place);
     Local local;

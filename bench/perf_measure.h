@@ -27,8 +27,7 @@ class PerfRank {
     const PerfCollective* collective = nullptr;
     const PerfOptions* options = nullptr;
     CallOptions call = {};  ///< what the flags say about every call
-    CodecSpec codec =
-        {};  ///< that of sums and averages of short and single floats, from the flag or the setting
+    CodecChoice codec = {};   ///< of sums and averages of encodable floats, from the flag or the setting
     size_t most_bytes = 0;    ///< of the larger buffer, over all rows
     size_t unalign_unit = 1;  ///< bytes of the largest element type
   };
@@ -63,6 +62,10 @@ class PerfRank {
   PerfRank(Communicator& comm, const Setup& setup) : comm_(&comm), setup_(setup) {}
   Placement placement(const RowRequest& request, bool in_place);
   PerfCall call_on(const RowRequest& request, const Placement& at);
+  /// Finds out which codec the row's calls run with.
+  Status settle_codec(const RowRequest& request);
+  bool may_encode(const RowRequest& request) const;
+  bool has_residual(const RowRequest& request) const;
   bool lossy(const RowRequest& request) const;
   /// Test data for the row; check round `seed`.
   std::unique_ptr<TestData> data_for(const RowRequest& request, uint64_t seed) const;
@@ -82,6 +85,7 @@ class PerfRank {
   Communicator* comm_;
   Setup setup_;
   std::optional<PerfBuffer> send_, recv_;
+  CodecSpec codec_;  ///< of the row under way
   std::vector<float> residual_;
   std::vector<size_t> counts_;
 };

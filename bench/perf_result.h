@@ -30,6 +30,7 @@ struct RowResult {
   Dtype dtype = Dtype::kFloat32;
   std::string op = "none";
   int root = -1;
+  std::string codec;  ///< of the calls of this row
   PlacementResult out_of_place;
   PlacementResult in_place;
   int iters = 0;

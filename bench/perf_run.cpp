@@ -112,7 +112,7 @@ std::vector<RowRequest> requests_of(const Program& program) {
 
 PerfRank::Setup setup_of(const Program& program, std::span<const RowRequest> requests, int n_ranks) {
   const PerfOptions& o = program.options();
-  const CodecSpec codec = program.settings.codec;
+  const CodecChoice codec = program.settings.codec;
   PerfRank::Setup setup = {.collective = program.collective, .options = &o, .codec = codec};
   if (!o.codec.empty()) setup.call.codec = codec;
   setup.call.timeout = Seconds(o.timeout_s);

@@ -67,7 +67,7 @@ Status take_algorithm(const PerfOptions& o, const PerfCollective& collective, Pe
     return error(Code::kInvalidArgument, "--algorithm {}: {} has no {}", o.algorithm, choice->algorithm->name,
                  collective.name);
   }
-  const bool encodes = !o.codec.empty() && settings.codec.id != CodecId::kNone;
+  const bool encodes = !o.codec.empty() && !settings.codec.is_dense() && !settings.codec.is_automatic;
   if (encodes && !choice->algorithm->can_encode()) {
     return error(Code::kInvalidArgument, "--algorithm {}: {} cannot carry --codec {}; {}", o.algorithm,
                  choice->algorithm->name, o.codec, that_encode());
@@ -77,11 +77,11 @@ Status take_algorithm(const PerfOptions& o, const PerfCollective& collective, Pe
 }
 
 Status take_codec(const PerfOptions& o, const PerfCollective& collective, PerfSettings& settings) {
-  const Result<CodecSpec> codec = parse_codec(o.codec.empty() ? settings.config.codec : o.codec);
+  const Result<CodecChoice> codec = parse_codec_choice(o.codec.empty() ? settings.config.codec : o.codec);
   const std::string_view from = o.codec.empty() ? "TERN_CODEC" : "--codec";
   if (!codec.ok()) return of_flag(from, o.codec.empty() ? settings.config.codec : o.codec, codec.error());
   settings.codec = *codec;
-  if (!o.codec.empty() && codec->id != CodecId::kNone && !collective.encodes()) {
+  if (!o.codec.empty() && !codec->is_dense() && !collective.encodes()) {
     return error(Code::kInvalidArgument,
                  "--codec {}: codecs apply to all_reduce and reduce_scatter, not to {}", o.codec,
                  collective.name);

@@ -12,7 +12,7 @@ namespace tern::bench {
 /// Value type.
 struct PerfSettings {
   Config config;          ///< the environment's, changed by the flags
-  CodecSpec codec;        ///< of sums and averages that can be encoded, from the flag or the setting
+  CodecChoice codec;      ///< of sums and averages that can be encoded, from the flag or the setting
   std::string algorithm;  ///< of every call; "": by the rules in `config`
   std::vector<Dtype> dtypes;
   std::vector<Op> ops;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/communicator/cost.h"
+#include "runtime/communicator/planner.h"
 #include "runtime/plan/compose.h"
 #include "runtime/plan/select.h"
 #include "runtime/plan/verify.h"
@@ -14,6 +15,9 @@ namespace tern::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// What tells rules of TERN_ALGORITHM's grammar from the name of one algorithm.
+constexpr std::string_view kRuleMarks = ":=;";
 
 /// A world that is only thought of, for the cost model to look at.
 World imagine(const PlanQuestion& q, const Config& config) {
@@ -35,7 +39,7 @@ CandidateQuery query_of(const PlanQuestion& q, std::span<const int> hosts) {
           .root = q.root,
           .n_bytes = q.n_bytes,
           .elt = sizeof(float),
-          .encoded = q.codec.id != CodecId::kNone,
+          .encoded = !q.codec.is_dense(),
           .node_of = hosts};
 }
 
@@ -45,9 +49,7 @@ Result<CostModel> model_of(const PlanQuestion& q, const Config& config) {
   // As if every host were this machine.
   const std::vector<int> cores(static_cast<size_t>(q.n_ranks), usable_cores());
   CostModel model = cost_model(world, world.all_ranks(), cores, speeds);
-  if (q.codec.id != CodecId::kNone)
-    model.wire_ratio = info(q.codec.id).bits_per_element(q.codec, sizeof(float)) / 32;
-  return model;
+  return q.codec.is_dense() ? model : encoded_model(std::move(model), q.codec.spec, sizeof(float), speeds.codecs);
 }
 
 Status check(const PlanQuestion& q) {
@@ -67,10 +69,75 @@ Status check_size(const PlanQuestion& q, int most, std::string_view work) {
                work);
 }
 
+/// The same with the codec that auto takes, and how it came to that.
+struct Settled {
+  PlanQuestion question;
+  CodecVerdict verdict;
+  std::vector<std::pair<CodecSpec, Decision>> candidates;
+};
+
+Result<Settled> settle(const PlanQuestion& q, const Config& config) {
+  Settled settled{.question = q};
+  if (!q.codec.is_automatic) return settled;
+  TERN_TRY(check(q));
+  settled.question.codec = CodecSpec();
+  const bool is_sum = q.collective == Collective::kAllReduce || q.collective == Collective::kReduceScatter;
+  if (!is_sum) {
+    settled.verdict.reason = CodecReason::kNotEncodable;
+    return settled;
+  }
+  TERN_ASSIGN(CostModel model, model_of(settled.question, config));
+  TERN_ASSIGN(const Calibration speeds, calibration_of(config));
+  const bool is_spec = q.algorithm.find_first_of(kRuleMarks) != std::string::npos;
+  TERN_ASSIGN(AlgorithmRules rules, parse_algorithm_rules(is_spec ? q.algorithm : config.algorithm));
+  Planner planner(
+      {.n_ranks = q.n_ranks, .model = std::move(model), .rules = std::move(rules), .codecs = speeds.codecs});
+  Shape shape{.collective = q.collective, .n_bytes = q.n_bytes, .elt = sizeof(float)};
+  if (!is_spec) shape.algorithm = q.algorithm;
+  const CodecQuestion question{q.codec.max_loss_gap, q.has_residual, q.hidden_seconds};
+  TERN_ASSIGN(settled.verdict, planner.weigh_codecs(shape, question));
+  TERN_ASSIGN(const auto candidates, planner.codec_candidates(shape, question));
+  for (const auto& [codec, decision] : candidates) settled.candidates.emplace_back(codec, *decision);
+  settled.question.codec = settled.verdict.codec;
+  return settled;
+}
+
+void add_codecs(Report& report, const PlanQuestion& q, const Settled& settled) {
+  const CodecVerdict& verdict = settled.verdict;
+  const auto exposed = [&](double seconds) { return std::max(0.0, seconds - q.hidden_seconds) * 1e6; };
+  const auto micros = [](double us) { return fmt::format("{:.2f}", us); };
+  std::vector<std::vector<std::string>> rows = {
+      {"", "codec", "bits/element", "loss gap %", "algorithm", "predicted us", "exposed us"}};
+  report.data["codecs"] = Json::array();
+  if (verdict.dense_seconds > 0)
+    rows.push_back({verdict.codec.id == CodecId::kNone ? "*" : "", "none", "32.00", "0", "",
+                    micros(verdict.dense_seconds * 1e6), micros(exposed(verdict.dense_seconds))});
+  for (const auto& [codec, decision] : settled.candidates) {
+    const CodecInfo& row = info(codec.id);
+    const bool feeds_back = q.has_residual && row.residual != ResidualUse::kNone;
+    const double gap = feeds_back ? row.loss_gap.with_residual : row.loss_gap.plain;
+    const double bits = row.bits_per_element(codec, sizeof(float));
+    rows.push_back({codec == verdict.codec ? "*" : "", to_string(codec), micros(bits), fmt::format("{}", gap),
+                    std::string(decision.algorithm), micros(decision.predicted_seconds * 1e6),
+                    micros(exposed(decision.predicted_seconds))});
+    report.data["codecs"].push_back({{"codec", to_string(codec)},
+                                     {"bits_per_element", bits},
+                                     {"loss_gap_percent", gap},
+                                     {"algorithm", decision.algorithm},
+                                     {"predicted_us", decision.predicted_seconds * 1e6},
+                                     {"exposed_us", exposed(decision.predicted_seconds)}});
+  }
+  report.data["codec_reason"] = name(verdict.reason);
+  report.data["dense_us"] = verdict.dense_seconds * 1e6;
+  report.text += text_table(rows);
+  report.text += fmt::format("\n* codec {}: {}; encoded pays below {} of the dense call's exposed time\n\n",
+                             to_string(verdict.codec), name(verdict.reason), kWorthEncoding);
+}
+
 /// What would run: under --algorithm, else under TERN_ALGORITHM, else the fastest.
 Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
   TERN_TRY(check(q));
-  const bool is_spec = q.algorithm.empty() || q.algorithm.find_first_of(":=;") != std::string::npos;
+  const bool is_spec = q.algorithm.empty() || q.algorithm.find_first_of(kRuleMarks) != std::string::npos;
   TERN_ASSIGN(const AlgorithmRules rules,
               parse_algorithm_rules(is_spec && !q.algorithm.empty() ? q.algorithm : config.algorithm));
   TERN_ASSIGN(const CostModel model, model_of(q, config));
@@ -132,7 +199,7 @@ void add_model(Report& report, const PlanQuestion& q, const CostModel& model) {
   };
   speed("reduce", "reduce_s_per_byte", model.reduce_beta);
   speed("copy", "copy_s_per_byte", model.copy_beta);
-  if (q.codec.id != CodecId::kNone) {
+  if (!q.codec.is_dense()) {
     speed("encode", "encode_s_per_byte", model.encode_beta);
     speed("decode", "decode_s_per_byte", model.decode_beta);
     rows.push_back({"  bytes on the wire", fmt::format("{:.4f} of the dense bytes", model.wire_ratio)});
@@ -170,8 +237,10 @@ void add_candidates(Report& report, std::span<const Candidate> candidates, const
 
 }  // namespace
 
-Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
-  TERN_TRY(check_size(q, kMostRanksToShow, "the plans of all ranks are verified together"));
+Result<Report> plan_report(const PlanQuestion& asked, const Config& config) {
+  TERN_TRY(check_size(asked, kMostRanksToShow, "the plans of all ranks are verified together"));
+  TERN_ASSIGN(const Settled settled, settle(asked, config));
+  const PlanQuestion& q = settled.question;
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
   TERN_ASSIGN(const CostModel model, model_of(q, config));
   const std::vector<int> hosts = hosts_of(model, q.n_ranks);
@@ -199,8 +268,10 @@ Result<Report> plan_report(const PlanQuestion& q, const Config& config) {
   return report;
 }
 
-Result<Report> why_report(const PlanQuestion& q, const Config& config) {
-  TERN_TRY(check_size(q, kMostRanksToPrice, "every candidate is priced message by message"));
+Result<Report> why_report(const PlanQuestion& asked, const Config& config) {
+  TERN_TRY(check_size(asked, kMostRanksToPrice, "every candidate is priced message by message"));
+  TERN_ASSIGN(const Settled settled, settle(asked, config));
+  const PlanQuestion& q = settled.question;
   TERN_ASSIGN(const Candidate chosen, choice_for(q, config));
   TERN_ASSIGN(const CostModel model, model_of(q, config));
   const std::vector<int> hosts = hosts_of(model, q.n_ranks);
@@ -210,7 +281,8 @@ Result<Report> why_report(const PlanQuestion& q, const Config& config) {
   if (!listed) candidates.push_back(chosen);  // a rule may cut segments as the planner would not
   Report report;
   report.data = question_json(q);
-  report.text = question_text(q) + "\n\n";
+  report.text = question_text(asked) + "\n\n";
+  if (asked.codec.is_automatic) add_codecs(report, asked, settled);
   add_model(report, q, model);
   report.text += "\n";
   add_candidates(report, candidates, chosen);

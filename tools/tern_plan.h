@@ -4,7 +4,7 @@
 #include <string>
 
 #include "runtime/base/config.h"
-#include "runtime/codec/codec.h"
+#include "runtime/codec/codec_choice.h"
 #include "runtime/plan/plan.h"
 #include "tools/report.h"
 
@@ -18,7 +18,9 @@ struct PlanQuestion {
   int root = 0;
   uint64_t n_bytes = 1 << 20;  ///< of the whole vector of fp32 elements
   std::string algorithm;       ///< "": the planner's choice; or a rule in TERN_ALGORITHM's grammar
-  CodecSpec codec;
+  CodecChoice codec;
+  bool has_residual = false;  ///< codec auto: whether the call has one
+  double hidden_seconds = 0;  ///< codec auto: of the call that other work hides
   int rank = -1;  ///< whose steps are shown; -1: everybody's
 };
 
@@ -32,7 +34,8 @@ inline constexpr int kMostRanksToPrice = 1024;
 /// is wrong).
 Result<Report> plan_report(const PlanQuestion& question, const Config& config);
 
-/// Every candidate with its predicted time, the chosen one marked, under the speeds they were priced with.
+/// Every candidate with its predicted time, the chosen one marked, under the speeds they were priced with;
+/// with codec auto first what each codec that it may take is predicted to do, and the verdict.
 /// Errors: kInvalidArgument (also above kMostRanksToPrice), kUnsupported.
 Result<Report> why_report(const PlanQuestion& question, const Config& config);
 

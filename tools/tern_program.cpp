@@ -21,6 +21,7 @@ struct Flags {
   std::string collective;
   std::string size = "1M";
   std::string codec;
+  double hidden_us = 0;
   std::optional<int> root;
   PlanQuestion question;
   SimFlags sim;
@@ -44,7 +45,12 @@ void add_question(CLI::App& command, Flags& flags) {
   command.add_option("--size", flags.size, "bytes of the whole vector, fp32")->capture_default_str();
   command.add_option("--root", flags.root, "where the collective has one")->check(CLI::Range(0, 16383));
   command.add_option("--algorithm", flags.question.algorithm, "instead of the planner's choice");
-  command.add_option("--codec", flags.codec, "NAME[:key=value,...]; default: TERN_CODEC");
+  command.add_option("--codec", flags.codec,
+                     "NAME[:key=value,...] or auto[:max_loss_gap=PERCENT]; default: TERN_CODEC");
+  command.add_flag("--residual", flags.question.has_residual, "codec auto: the call has a residual");
+  command.add_option("--hidden-us", flags.hidden_us, "codec auto: of the call that other work hides")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 Result<PlanQuestion> question_of(const Flags& flags, const Config& config) {
@@ -52,9 +58,10 @@ Result<PlanQuestion> question_of(const Flags& flags, const Config& config) {
   TERN_ASSIGN(question.collective, parse_collective(flags.collective));
   TERN_ASSIGN(question.root, root_of(question.collective, flags.root));
   TERN_ASSIGN(question.n_bytes, parse_size(flags.size));
+  question.hidden_seconds = flags.hidden_us * 1e-6;
   if (question.n_bytes > uint64_t{1} << 42)
     return error(Code::kInvalidArgument, "--size {} is above 4T", flags.size);
-  TERN_ASSIGN(question.codec, parse_codec(flags.codec.empty() ? config.codec : flags.codec));
+  TERN_ASSIGN(question.codec, parse_codec_choice(flags.codec.empty() ? config.codec : flags.codec));
   return question;
 }
 

@@ -30,15 +30,15 @@ class JsonReader {
   }
 
   /// Says which keys there may be.
-  void allow(std::initializer_list<std::string_view> keys) {
+  void allow(const std::vector<std::string_view>& keys) {
     if (!object_.is_object()) return;
     for (const auto& [key, value] : object_.items()) {
       if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-      const std::vector<std::string_view> known(keys);
       say(fmt::format("{} has no key \"{}\"; {}allowed: {}", path_.empty() ? "it" : path_, key,
-                      did_you_mean(key, known), fmt::join(known, ", ")));
+                      did_you_mean(key, keys), fmt::join(keys, ", ")));
     }
   }
+  bool has(std::string_view key) const { return object_.is_object() && object_.contains(key); }
   /// initial: what it is when the key is absent; null: it must be there. This holds for the others too.
   double number(std::string_view key, JsonRange range, const double* initial = nullptr) {
     const Json* value = find(key, initial != nullptr);

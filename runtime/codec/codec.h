@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -78,6 +79,19 @@ struct CodecOption {
 /// How the grammar writes allowed[idx].
 std::string value_text(const CodecOption& option, size_t idx);
 
+/// Seconds per byte of fp32 elements, on one core.
+struct CodecSpeed {
+  double encode_beta = 0;
+  double decode_beta = 0;  ///< decoded and added to what is there
+};
+
+/// How much more loss a training run is expected to end with than a dense one, percent of that.
+struct LossGap {
+  static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  double plain = 0;          ///< without a residual
+  double with_residual = 0;  ///< where the codec takes one
+};
+
 struct CodecInfo {
   CodecId id;
   std::string_view name;
@@ -97,6 +111,8 @@ struct CodecInfo {
   /// Codecs that lose nothing give back the very elements, NaN payloads included, of a message that was
   /// encoded from out.dtype. Null: decode_run() rounded to out.dtype.
   void (*decode_exactly)(const CodecSpec&, const std::byte* wire, View out) = nullptr;
+  LossGap loss_gap;
+  CodecSpeed speed;  ///< what bench/codec_perf measured on a 2-core Xeon (AVX-512), for plans to be priced with
 };
 
 /// All codecs, in the order of CodecId.

@@ -23,6 +23,7 @@ double max_error(const CodecSpec& /*spec*/, double absmax) {
 CodecInfo fp16_codec() {
   CodecInfo row = BlockRow<kernels_of>::info(CodecId::kFp16, "fp16");
   row.max_error = max_error;
+  row.speed = {1 / 12e9, 1 / 17e9};
   return row;
 }
 

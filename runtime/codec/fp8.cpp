@@ -30,6 +30,8 @@ CodecInfo fp8_codec() {
   CodecInfo row = BlockRow<kernels_of>::info(CodecId::kFp8, "fp8");
   row.options = kOptions;
   row.max_error = max_error;
+  row.loss_gap = {0.05, 0.05};
+  row.speed = {1 / 9e9, 1 / 18e9};
   return row;
 }
 

@@ -23,6 +23,8 @@ double max_error(const CodecSpec& /*spec*/, double absmax) {
 CodecInfo mxfp8_codec() {
   CodecInfo row = BlockRow<kernels_of>::info(CodecId::kMxfp8, "mxfp8");
   row.max_error = max_error;
+  row.loss_gap = {0.05, 0.05};
+  row.speed = {1 / 7e9, 1 / 18e9};
   return row;
 }
 

@@ -69,7 +69,9 @@ CodecInfo topk_codec() {
           .max_error = max_error,
           .wire_bytes = wire_bytes,
           .encode = encode,
-          .decode_run = decode_run};
+          .decode_run = decode_run,
+          .loss_gap = {LossGap::kUnbounded, 1},
+          .speed = {1 / 6e9, 1 / 130e9}};
 }
 
 }  // namespace tern

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "kernels/reduce.h"
+#include "runtime/base/log.h"
+#include "runtime/codec/codec.h"
 #include "runtime/transport/transport.h"
 
 namespace tern {
@@ -53,6 +55,34 @@ void time_core(Calibration& c) {
   c.far = std::max(1.0, seconds_per_byte(sum.data(), one, kFar, kFarTurns) / c.copy_beta);
 }
 
+void time_codecs(Calibration& c) {
+  constexpr size_t kElements = kLarge / sizeof(float);
+  constexpr int kTurns = 8;
+  std::vector<float> in(kElements);
+  for (size_t i = 0; i < in.size(); ++i)
+    in[i] = static_cast<float>(static_cast<int>(i * 2654435761U % 2001) - 1000) * 1e-3F;
+  std::vector<float> residual(kElements);
+  std::vector<float> out(kElements);
+  for (const CodecInfo& codec : codecs()) {
+    if (codec.id == CodecId::kNone) continue;
+    const CodecSpec spec{.id = codec.id};
+    std::vector<std::byte> wire(codec.wire_bytes(spec, Dtype::kFloat32, kElements));
+    EncodeArgs args{.in = {in.data(), kElements, Dtype::kFloat32}, .wire = wire.data(), .spec = spec};
+    if (codec.residual == ResidualUse::kMandatory) args.residual = residual.data();
+    CodecSpeed& speed = c.codecs[static_cast<size_t>(codec.id)];
+    const auto beta = [&](auto work) {
+      return *least_seconds_of(kTurns, [&]() -> Status {
+        work();
+        return {};
+      }) / kLarge;
+    };
+    speed.encode_beta = beta([&] { static_cast<void>(codec.encode(args)); });
+    speed.decode_beta = beta([&] {
+      codec.decode_run({.spec = spec, .wire = wire.data(), .n = kElements, .out = out, .how = Decode::kAdd});
+    });
+  }
+}
+
 /// One end of a link; both ends do the same turns.
 class End {
  public:
@@ -69,7 +99,43 @@ class End {
     return seconds / 2;
   }
 
+  /// Seconds until the receiver said that it has n_messages of into.size() bytes, a few under way at a time.
+  Result<double> stream(bool begins, const std::byte* data, std::span<std::byte> into, int n_messages) {
+    const auto start = Clock::now();
+    for (int sent = 0; sent < n_messages; sent += kUnderWay) {
+      std::array<SendRequest, kUnderWay> sends;
+      std::array<RecvRequest, kUnderWay> recvs;
+      for (SendRequest& request : sends) {
+        request = {.peer = peer_, .data = data, .n_bytes = into.size()};
+        if (begins) transport_.send(request);
+      }
+      for (RecvRequest& request : recvs) {
+        request = {.peer = peer_, .into = into.data(), .n_bytes = into.size()};
+        if (!begins) transport_.recv(request);
+      }
+      for (SendRequest& request : sends)
+        if (begins) TERN_TRY(finish(request));
+      for (RecvRequest& request : recvs)
+        if (!begins) TERN_TRY(take(request, into));
+    }
+    const std::span<std::byte> word = into.first(kWord);
+    TERN_TRY(begins ? recv(word) : send(data, kWord));
+    return seconds_since(start);
+  }
+
+  /// What the beginning end says, on both.
+  Result<int> agree(bool begins, int number) {
+    std::array<std::byte, kWord> word = {};
+    std::memcpy(word.data(), &number, sizeof(number));
+    TERN_TRY(begins ? send(word.data(), kWord) : recv(word));
+    std::memcpy(&number, word.data(), sizeof(number));
+    return number;
+  }
+
  private:
+  static constexpr size_t kWord = 8;
+  static constexpr int kUnderWay = 4;
+
   template <class Request>
   Status finish(Request& request) {
     Poll poll = Poll::kPending;
@@ -90,6 +156,9 @@ class End {
   Status recv(std::span<std::byte> into) {
     RecvRequest request{.peer = peer_, .into = into.data(), .n_bytes = into.size()};
     transport_.recv(request);
+    return take(request, into);
+  }
+  Status take(RecvRequest& request, std::span<std::byte> into) {
     TERN_TRY(finish(request));
     if (request.data != nullptr && request.data != into.data())
       std::memcpy(into.data(), request.data, into.size());
@@ -102,6 +171,27 @@ class End {
   Deadline deadline_;
 };
 
+/// Seconds per byte of a long transfer. What a link lets pass at once before its rate holds (a shaper's burst,
+/// a switch's buffer) would make short ones look fast: amounts are doubled until they take long, and only
+/// what the second half adds counts. Of several turns the quickest: others only hold them up.
+Result<double> sustained_beta(End& end, bool begins, const std::byte* data, std::span<std::byte> into) {
+  constexpr double kLong = 0.02;  // s
+  constexpr int kMostMessages = 128;
+  constexpr int kTurns = 3;
+  int n = 4;
+  for (int done = 0; done == 0;) {
+    TERN_ASSIGN(const double seconds, end.stream(begins, data, into, n));
+    TERN_ASSIGN(done, end.agree(begins, seconds >= kLong || n == kMostMessages ? 1 : 0));
+    if (done == 0) n *= 2;
+  }
+  const auto amount = [&](int n_messages) {
+    return least_seconds_of(kTurns, [&] { return end.stream(begins, data, into, n_messages).status(); });
+  };
+  TERN_ASSIGN(const double half, amount(n));
+  TERN_ASSIGN(const double whole, amount(2 * n));
+  return std::max(whole - half, 1e-9) / (static_cast<double>(into.size()) * n);
+}
+
 Status time_link(const World& world, Transport& transport, int peer, Link& link) {
   TERN_ASSIGN(const Allocation memory, allocate(world, kLarge));
   std::vector<std::byte> into(kLarge);
@@ -110,8 +200,12 @@ Status time_link(const World& world, Transport& transport, int peer, Link& link)
   const auto* data = static_cast<const std::byte*>(memory.data());
   constexpr size_t kSmall = 8;
   TERN_ASSIGN(const double small, end.time(begins, data, std::span(into).first(kSmall), kSmallTurns));
-  TERN_ASSIGN(const double large, end.time(begins, data, into, kLargeTurns));
   link.alpha = small;
+  if (!link.receiver_reads) {
+    TERN_ASSIGN(link.beta, sustained_beta(end, begins, data, into));
+    return {};
+  }
+  TERN_ASSIGN(const double large, end.time(begins, data, into, kLargeTurns));
   link.beta = std::max(large - small, 1e-12) / (kLarge - kSmall);
   return {};
 }
@@ -126,19 +220,35 @@ int partner(const World& world, bool inside) {
 }  // namespace
 
 Result<Calibration> calibrate(const World& world) {
-  TERN_ASSIGN(const auto transport, connect(world, world.all_ranks(), "calibrate"));
-  Calibration c = built_in_calibration();
-  Calibration measured = c;
+  Calibration measured = built_in_calibration();
   for (const bool inside : {true, false}) {
     const int peer = partner(world, inside);
     if (peer < 0 || (world.rank != 0 && world.rank != peer)) continue;
+    const std::vector<int> ends = {0, peer};
+    TERN_ASSIGN(const auto transport, connect(world, ends, fmt::format("calibrate/{}", peer)));
     Link& by_ucx = inside ? measured.loopback : measured.network;
     Link& link = inside && world.config.transport != "ucx" ? measured.shared_memory : by_ucx;
     TERN_TRY(time_link(world, *transport, peer, link));
   }
-  if (world.rank != 0) return c;
+  if (world.rank != 0) return built_in_calibration();
   time_core(measured);
+  time_codecs(measured);
   return measured;
+}
+
+Result<Calibration> speeds_of(const World& world) {
+  const bool is_one_host = world.local_size == world.size;
+  if (!world.config.calibration.empty() || is_one_host || world.in_process)
+    return calibration_of(world.config);
+  TERN_ASSIGN(const Calibration measured, calibrate(world));
+  constexpr std::string_view kKey = "calibration";
+  if (world.rank == 0) TERN_TRY(world.store->set(kKey, to_json(measured)));
+  TERN_ASSIGN(const std::string text,
+              world.store->get(kKey, Deadline::after(world.config.bootstrap_timeout)));
+  TERN_ASSIGN(Calibration speeds, parse_calibration(text, "of rank 0"));
+  log_info("calibrate", "between hosts {:.1f} us + {:.2f} GB/s", speeds.network.alpha * 1e6,
+           1e-9 / speeds.network.beta);
+  return speeds;
 }
 
 }  // namespace tern

@@ -6,15 +6,19 @@
 
 namespace tern {
 
-/// Times copies and sums in a core's cache and beyond it, and messages between rank 0 and the first other
+/// Times copies, sums and codecs in a core's cache, copies beyond it, and messages between rank 0 and the first other
 /// rank of its host and the first rank of another host; what the world does not have keeps its built-in
 /// value. Collective.
 ///
 /// Result: measured by rank 0; other ranks get what is built in.
-/// Cost:   about 0.1 s, and 30 MiB over each of the two links; of all turns the quickest counts, as on a
-/// machine
-///         that has nothing else to do.
+/// Cost:   about 0.1 s, and for each of the two links as much again, in which up to 320 MiB pass; of all
+///         turns the quickest counts, as on a machine that has nothing else to do.
 /// Errors: those of connect(); kTimeout, kPeerLost naming the rank.
 Result<Calibration> calibrate(const World& world);
+
+/// What the planners of a world price with, equal on all ranks: the file that TERN_CALIBRATION names; else,
+/// for processes on several hosts, what calibrate() finds now; else what is built in. Collective, once.
+/// Errors: those of calibrate() and calibration_of().
+Result<Calibration> speeds_of(const World& world);
 
 }  // namespace tern

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/communicator/calibrate.h"
 #include "runtime/communicator/engine.h"
 
 namespace tern {
@@ -13,7 +14,10 @@ struct Communicator::Impl {
 };
 
 Result<Communicator> Communicator::create(const World& world) {
-  TERN_ASSIGN(auto engine, Engine::create(world, {world.all_ranks(), world.rank}, "communicator"));
+  TERN_ASSIGN(Calibration speeds, speeds_of(world));
+  TERN_ASSIGN(auto engine, Engine::create(world, {.members = {world.all_ranks(), world.rank},
+                                                  .key = "communicator",
+                                                  .speeds = std::move(speeds)}));
   return Communicator(std::make_unique<Impl>(std::move(engine)));
 }
 
@@ -34,8 +38,10 @@ Result<Communicator> Communicator::split(int color, int key) {
     if (r == rank()) members.self = members.size();
     members.ranks.push_back(impl_->engine->members().ranks[static_cast<size_t>(r)]);
   }
-  const std::string name = fmt::format("{}/{}", impl_->engine->next_key(), color);
-  TERN_ASSIGN(auto engine, Engine::create(world(), std::move(members), name));
+  TERN_ASSIGN(auto engine,
+              Engine::create(world(), {.members = std::move(members),
+                                       .key = fmt::format("{}/{}", impl_->engine->next_key(), color),
+                                       .speeds = impl_->engine->speeds()}));
   return Communicator(std::make_unique<Impl>(std::move(engine)));
 }
 
@@ -65,6 +71,9 @@ Result<Allocation> Communicator::allocate(size_t n_bytes) const {
 }
 const CallReport& Communicator::last_report() const {
   return impl_->engine->last_report();
+}
+CodecCounts Communicator::codec_counts() const {
+  return impl_->engine->codec_counts();
 }
 void Communicator::abort(const std::string& why) {
   impl_->engine->abort(why);

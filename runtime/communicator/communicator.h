@@ -106,6 +106,9 @@ class Communicator {
   /// Of the last blocking call; empty after one that failed.
   const CallReport& last_report() const;
 
+  /// How many collectives ran encoded or dense, and why, of all calls so far (by CodecReason).
+  CodecCounts codec_counts() const;
+
   /// Ends every call of all ranks with kAborted. Any thread.
   void abort(const std::string& why);
 

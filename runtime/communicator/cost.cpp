@@ -32,6 +32,17 @@ bool is_crowded(const World& world, std::span<const int> members, std::span<cons
   return false;
 }
 
+CostModel encoded_model(CostModel dense, const CodecSpec& codec, size_t elt, const CodecSpeeds& speeds) {
+  constexpr double kBits = 8;
+  const auto bytes = static_cast<double>(elt);
+  const CodecSpeed& speed = speeds[static_cast<size_t>(codec.id)];
+  dense.wire_ratio = info(codec.id).bits_per_element(codec, elt) / (kBits * bytes);
+  // Codecs take their time per element, whatever its bytes.
+  dense.encode_beta = speed.encode_beta * sizeof(float) / bytes;
+  dense.decode_beta = speed.decode_beta * sizeof(float) / bytes;
+  return dense;
+}
+
 CostModel cost_model(const World& world, std::span<const int> members, std::span<const int> cores,
                      const Calibration& speeds) {
   CostModel model;
@@ -58,8 +69,6 @@ CostModel cost_model(const World& world, std::span<const int> members, std::span
   // A quarter of a 2 MiB second-level cache: the operands of a reduction share it.
   model.cache_bytes = 512 << 10;
   model.far = speeds.far;
-  model.encode_beta = 1 / 15e9;
-  model.decode_beta = 1 / 18e9;
   model.round_overhead = is_crowded(world, members, cores) ? 1.5e-6 : 0.3e-6;
   return model;
 }

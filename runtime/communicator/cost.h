@@ -17,6 +17,9 @@ namespace tern {
 CostModel cost_model(const World& world, std::span<const int> members, std::span<const int> cores,
                      const Calibration& speeds);
 
+/// The prices of the same call with its messages encoded, for elements of `elt` bytes. codec: not `none`.
+CostModel encoded_model(CostModel dense, const CodecSpec& codec, size_t elt, const CodecSpeeds& speeds);
+
 /// Asks all members which cores they may use (affinity and cgroup quota respected): by member, how many its
 /// host offers the members there. Collective over the members. key: of the store, unique per communicator.
 /// Errors: those of exchange_among().

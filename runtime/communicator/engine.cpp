@@ -9,23 +9,22 @@
 
 namespace tern {
 
-Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members members, std::string key) {
-  TERN_ASSIGN(const CodecSpec codec, parse_codec(world.config.codec));
+Result<std::unique_ptr<Engine>> Engine::create(const World& world, Setup setup) {
+  TERN_ASSIGN(const CodecChoice codec, parse_codec_choice(world.config.codec));
   TERN_ASSIGN(AlgorithmRules rules, parse_algorithm_rules(world.config.algorithm));
-  TERN_ASSIGN(const Calibration speeds, calibration_of(world.config));
-  std::vector<int> ascending = members.ranks;
+  std::vector<int> ascending = setup.members.ranks;
   std::sort(ascending.begin(), ascending.end());
-  TERN_ASSIGN(const std::vector<int> cores, cores_of_hosts(world, members.ranks, key));
-  TERN_ASSIGN(auto transport, connect(world, ascending, key));
-  auto engine = std::unique_ptr<Engine>(new Engine(world, std::move(members), std::move(transport)));
-  engine->key_ = std::move(key);
+  TERN_ASSIGN(const std::vector<int> cores, cores_of_hosts(world, setup.members.ranks, setup.key));
+  TERN_ASSIGN(auto transport, connect(world, ascending, setup.key));
+  auto engine = std::unique_ptr<Engine>(new Engine(world, std::move(setup), std::move(transport)));
   engine->accuser_ = std::make_unique<StoreAccuser>(*engine->world_.store, engine->key_);
   Planner planner({.rank = engine->members_.self,
                    .n_ranks = engine->members_.size(),
-                   .model = cost_model(world, engine->members_.ranks, cores, speeds),
+                   .model = cost_model(world, engine->members_.ranks, cores, engine->speeds_),
                    .rules = std::move(rules),
                    .segment_bytes = world.config.segment_bytes,
-                   .rank_order = world.config.deterministic != 0});
+                   .rank_order = world.config.deterministic != 0,
+                   .codecs = engine->speeds_.codecs});
   engine->runner_ =
       std::make_unique<Runner>(Runner::Setup{.world = &engine->world_,
                                              .members = &engine->members_,
@@ -37,8 +36,17 @@ Result<std::unique_ptr<Engine>> Engine::create(const World& world, Members membe
   return engine;
 }
 
-Engine::Engine(const World& world, Members members, std::unique_ptr<Transport> transport)
-    : world_(world), members_(std::move(members)), transport_(std::move(transport)) {}
+Engine::Engine(const World& world, Setup setup, std::unique_ptr<Transport> transport)
+    : world_(world),
+      members_(std::move(setup.members)),
+      key_(std::move(setup.key)),
+      speeds_(std::move(setup.speeds)),
+      transport_(std::move(transport)) {}
+
+CodecCounts Engine::codec_counts() {
+  const std::lock_guard lock(execution_);
+  return runner_->codec_counts();
+}
 
 std::string Engine::next_key() {
   const std::lock_guard lock(execution_);

@@ -23,8 +23,13 @@ namespace tern {
 ///          call runs on its caller's thread while no asynchronous one is queued.
 class Engine {
  public:
-  /// key: of the store, unique per communicator. Collective over the members.
-  static Result<std::unique_ptr<Engine>> create(const World& world, Members members, std::string key);
+  struct Setup {
+    Members members;
+    std::string key;     ///< of the store, unique per communicator
+    Calibration speeds;  ///< equal on all members
+  };
+  /// Collective over the members.
+  static Result<std::unique_ptr<Engine>> create(const World& world, Setup setup);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -33,6 +38,8 @@ class Engine {
   const Members& members() const { return members_; }
   std::string_view transport_name() const { return transport_->name(); }
   const CallReport& last_report() const { return last_report_; }
+  const Calibration& speeds() const { return speeds_; }
+  CodecCounts codec_counts();
   /// A key for the next communicator made from this one; the same on all members.
   std::string next_key();
 
@@ -41,7 +48,7 @@ class Engine {
   void abort(const std::string& why);
 
  private:
-  Engine(const World& world, Members members, std::unique_ptr<Transport> transport);
+  Engine(const World& world, Setup setup, std::unique_ptr<Transport> transport);
 
   // Everything below run() and the progress thread; holds execution_.
   Status execute(std::span<const Operation> operations, CallReport& report);
@@ -50,6 +57,7 @@ class Engine {
   World world_;
   Members members_;
   std::string key_;
+  Calibration speeds_;
   int n_keys_ = 0;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Accuser> accuser_;

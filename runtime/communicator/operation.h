@@ -8,20 +8,22 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/status.h"
-#include "runtime/codec/codec.h"
+#include "runtime/codec/codec_choice.h"
 #include "runtime/plan/plan.h"
 
 namespace tern {
 
 /// Choices for one call; the default leaves all of them to the planner and the settings.
 struct CallOptions {
-  std::optional<CodecSpec>
-      codec;  ///< nothing: TERN_CODEC where it applies; kNone: dense whatever TERN_CODEC says
+  /// Nothing: TERN_CODEC where it applies; kNone: dense whatever TERN_CODEC says; auto: as the planner finds
+  /// that it pays, for sums and averages of 64 KiB and more.
+  std::optional<CodecChoice> codec;
   float* residual =
       nullptr;  ///< error-feedback memory, as many floats as the input holds; mandatory for biased codecs
   std::string_view algorithm;  ///< "" : planner, or TERN_ALGORITHM
   uint32_t step = 0;           ///< training step and bucket, part of the wire header of encoded messages
   uint32_t bucket = 0;
+  double hidden_seconds = 0;  ///< codec auto: of the call that other work hides; the same on all ranks
   double factor = 1;   ///< Op::kPremulSum: what this rank's input is multiplied with; may differ per rank
   Seconds timeout{0};  ///< 0: TERN_TIMEOUT
 };

@@ -6,6 +6,7 @@
 
 #include "kernels/copy.h"
 #include "kernels/reduce.h"
+#include "runtime/base/log.h"
 #include "runtime/plan/builder.h"
 
 namespace tern {
@@ -39,6 +40,14 @@ Status check_copies(const Operation& o, const CodecInfo& codec) {
                      ? "it takes no residual, since the next call moves other elements"
                      : "a biased codec needs a residual, which only sums can have");
   return {};
+}
+
+bool sums(const Operation& o) {
+  return o.collective == Collective::kAllReduce || o.collective == Collective::kReduceScatter;
+}
+
+bool is_encodable_sum(const Operation& o) {
+  return is_encodable(o.out.dtype) && (o.op == Op::kSum || o.op == Op::kAvg);
 }
 
 // What an all_to_all is priced with whose block sizes no rank knows all of: any number will do that all ranks
@@ -120,38 +129,53 @@ Runner::Runner(const Setup& setup, Planner planner)
                  .policy = wait_policy(world_.config, setup.crowded)},
                 members_.ranks) {}
 
-Result<CodecSpec> Runner::codec_for(const Operation& o, size_t count) const {
-  const bool can_encode =
-      o.collective == Collective::kAllReduce || o.collective == Collective::kReduceScatter;
-  const bool fits = is_encodable(o.out.dtype) && (o.op == Op::kSum || o.op == Op::kAvg);
-  if (!o.options.codec.has_value()) {
-    // The default codec applies where it can; a call that names one must get it or an error.
-    const bool has_residual =
-        info(default_codec_.id).residual != ResidualUse::kMandatory || o.options.residual != nullptr;
-    return can_encode && fits && has_residual ? default_codec_ : CodecSpec{};
-  }
-  if (o.options.codec->id == CodecId::kNone) return CodecSpec{};
-  const CodecInfo& codec = info(o.options.codec->id);
-  if (!can_encode) {
-    TERN_TRY(check_copies(o, codec));
-    return *o.options.codec;
-  }
-  if (!fits) {
+// Errors of a codec that the call itself names: it must get it.
+Status Runner::check_codec(const Operation& o, size_t count) const {
+  if (!o.options.codec.has_value() || o.options.codec->is_automatic || o.options.codec->is_dense()) return {};
+  const CodecSpec& spec = o.options.codec->spec;
+  const CodecInfo& codec = info(spec.id);
+  if (!sums(o)) return check_copies(o, codec);
+  if (!is_encodable_sum(o)) {
     return error(Code::kUnsupported, "codec {} encodes sums and averages of {}, not {} of {}", codec.name,
                  encodable_dtypes(), name(o.op), name(o.out.dtype));
   }
-  if (const Status fit = check_residual(*o.options.codec, o.options.residual != nullptr);
-      count > 0 && !fit.ok()) {
+  if (const Status fit = check_residual(spec, o.options.residual != nullptr); count > 0 && !fit.ok()) {
     return error(fit.error().code, "{} (CallOptions::residual, {} floats)", fit.error().message, count);
   }
-  return *o.options.codec;
+  return {};
+}
+
+// TERN_CODEC applies where it can, as does auto.
+Result<CodecVerdict> Runner::verdict_for(const Operation& o, size_t count) {
+  const bool is_own = o.options.codec.has_value();
+  const CodecChoice& choice = is_own ? *o.options.codec : default_codec_;
+  if (choice.is_dense()) return CodecVerdict{};
+  if (is_own && !choice.is_automatic) return CodecVerdict{choice.spec, CodecReason::kNamed};
+  if (!sums(o)) return CodecVerdict{};
+  if (!is_encodable_sum(o)) return CodecVerdict{.reason = CodecReason::kNotEncodable};
+  const bool has_residual = o.options.residual != nullptr;
+  if (choice.is_automatic)
+    return planner_.weigh_codecs(shape_of(o, count, {}),
+                                 {choice.max_loss_gap, has_residual, o.options.hidden_seconds});
+  if (!check_residual(choice.spec, has_residual).ok()) return CodecVerdict{.reason = CodecReason::kNoResidual};
+  return CodecVerdict{choice.spec, CodecReason::kNamed};
+}
+
+void Runner::count(const CodecVerdict& verdict, const Operation& o) {
+  uint64_t& n = codec_counts_[static_cast<size_t>(verdict.reason)];
+  const bool is_fallback =
+      verdict.reason == CodecReason::kNotEncodable || verdict.reason == CodecReason::kNoResidual;
+  if (n++ == 0 && is_fallback)
+    log_info("codec", "{} of {} runs dense though codec {} was asked for: {}; later ones are only counted",
+             name(o.collective), name(o.out.dtype), to_string(o.options.codec.value_or(default_codec_)),
+             name(verdict.reason));
 }
 
 Status Runner::check(std::span<const Operation> operations) const {
   for (const Operation& o : operations) {
     TERN_ASSIGN(const size_t count, tern::check(o, members_.self, members_.size()));
     if (is_message(o)) continue;
-    TERN_ASSIGN([[maybe_unused]] const CodecSpec codec, codec_for(o, count));
+    TERN_TRY(check_codec(o, count));
   }
   return check_messages(operations);
 }
@@ -208,7 +232,7 @@ size_t Runner::fusible(std::span<const Operation> operations) const {
     return o.kind == Operation::Kind::kCollective && o.collective == Collective::kAllReduce &&
            o.op == first.op && o.out.dtype == first.out.dtype && o.op != Op::kPremulSum &&
            o.options.algorithm.empty() && !o.options.codec.has_value() && o.options.residual == nullptr &&
-           default_codec_.id == CodecId::kNone;
+           default_codec_.is_dense();
   };
   return static_cast<size_t>(std::find_if_not(operations.begin(), operations.end(), can) -
                              operations.begin());
@@ -301,8 +325,10 @@ Chunks Runner::chunks_of(const Operation& o, size_t count) {
 
 Status Runner::run_call(const Operation& o, const ConstView& in, CallReport& report) {
   TERN_ASSIGN(const size_t count, tern::check(o, members_.self, members_.size()));
-  TERN_ASSIGN(const CodecSpec codec, codec_for(o, count));
-  TERN_ASSIGN(const Decision* decision, planner_.decide(shape_of(o, count, codec)));
+  TERN_TRY(check_codec(o, count));
+  TERN_ASSIGN(const CodecVerdict verdict, verdict_for(o, count));
+  TERN_ASSIGN(const Decision* decision, planner_.decide(shape_of(o, count, verdict.codec)));
+  this->count(verdict, o);
   const size_t elt = size_of(dtype_of(o));
   const bool counts_agree = o.is_uneven() && o.collective != Collective::kAllToAll;
   Call call{.program = decision->program,
@@ -310,7 +336,7 @@ Status Runner::run_call(const Operation& o, const ConstView& in, CallReport& rep
                           .collective = o.collective,
                           .dtype = dtype_of(o),
                           .op = o.op,
-                          .codec = codec,
+                          .codec = verdict.codec,
                           .root = o.root,
                           .plan = decision->fingerprint ^ (counts_agree ? hash_of(o.in_parts.counts) : 0),
                           .count = count},
@@ -321,7 +347,9 @@ Status Runner::run_call(const Operation& o, const ConstView& in, CallReport& rep
             .residual = o.options.residual,
             .tag = {.step = o.options.step, .bucket = o.options.bucket, .element_offset = 0}};
   report.algorithm = decision->algorithm;
-  report.codec = codec;
+  report.codec = verdict.codec;
+  report.codec_reason = verdict.reason;
+  report.predicted_dense_seconds += verdict.dense_seconds;
   report.segment_bytes = decision->segment_bytes;
   report.predicted_seconds += decision->predicted_seconds;
   return execute(call, o, report);

@@ -33,7 +33,7 @@ class Runner {
     const Members* members = nullptr;
     Transport* transport = nullptr;
     Accuser* accuser = nullptr;
-    CodecSpec default_codec;
+    CodecChoice default_codec;
     bool crowded = false;  ///< ranks outnumber cores: waiting must not keep the awaited rank from running
   };
   Runner(const Setup& setup, Planner planner);
@@ -46,6 +46,9 @@ class Runner {
   /// Errors: those of check(), and of Executor::run().
   Status run(std::span<const Operation> operations, CallReport& report);
 
+  /// Of all calls so far.
+  const CodecCounts& codec_counts() const { return codec_counts_; }
+
  private:
   struct Message {
     int peer;
@@ -53,7 +56,9 @@ class Runner {
     bool operator==(const Message&) const = default;
   };
 
-  Result<CodecSpec> codec_for(const Operation& o, size_t count) const;
+  Status check_codec(const Operation& o, size_t count) const;
+  Result<CodecVerdict> verdict_for(const Operation& o, size_t count);
+  void count(const CodecVerdict& verdict, const Operation& o);
   Shape shape_of(const Operation& o, size_t count, CodecSpec codec) const;
   Status run_one(const Operation& o, CallReport& report);
   Status run_call(const Operation& o, const ConstView& in, CallReport& report);
@@ -70,7 +75,7 @@ class Runner {
 
   const World& world_;
   const Members& members_;
-  CodecSpec default_codec_;
+  CodecChoice default_codec_;
   Planner planner_;
   Executor executor_;
   uint32_t sequence_ = 0;
@@ -79,6 +84,7 @@ class Runner {
   std::vector<Message> messages_, planned_messages_;
   std::unique_ptr<Program> exchange_;
   Allocation workspace_;
+  CodecCounts codec_counts_ = {};
 };
 
 }  // namespace tern

@@ -117,6 +117,27 @@ TEST(TernWhy, TextShowsTheSpeedsAndTheCandidates) {
     EXPECT_THAT(ran.out, HasSubstr(part));
 }
 
+TEST(TernWhy, ShowsWhatAutoWeighs) {
+  const Ran far = tern_says({"why", "all_reduce", "--ranks", "4", "--hosts", "4", "--size", "64M", "--codec",
+                             "auto:max_loss_gap=0.05", "--json"});
+  ASSERT_EQ(far.status, 0) << far.err;
+  const json answer = json::parse(far.out);
+  EXPECT_EQ(answer["codec_reason"], "pays");
+  const double dense = answer["dense_us"];
+  EXPECT_LT(answer["codecs"][0]["predicted_us"], 0.9 * dense);
+  double last = 0;
+  for (const json& codec : answer["codecs"]) {
+    EXPECT_LE(codec["loss_gap_percent"], 0.05) << codec;
+    EXPECT_GE(codec["predicted_us"], last);
+    last = codec["predicted_us"];
+  }
+  const Ran near = tern_says({"why", "all_reduce", "--ranks", "4", "--size", "64M", "--codec", "auto"});
+  EXPECT_THAT(near.out, HasSubstr("* codec none: does not pay"));
+  const Ran hidden = tern_says({"why", "all_reduce", "--ranks", "4", "--hosts", "4", "--size", "64M",
+                                "--codec", "auto", "--hidden-us", "1e9"});
+  EXPECT_THAT(hidden.out, HasSubstr("* codec none: hidden"));
+}
+
 TEST(TernWhy, ARuleDecidesAgainstThePrediction) {
   const json fastest = json::parse(tern_says({"why", "all_reduce", "--ranks", "4", "--json"}).out);
   const std::string first = fastest["candidates"][0]["algorithm"];

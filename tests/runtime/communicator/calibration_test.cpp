@@ -16,11 +16,15 @@ TEST(Calibration, WrittenAndReadItIsTheSame) {
   Calibration c = built_in_calibration();
   c.network = {.alpha = 3e-6, .beta = 1 / 50e9};
   c.copy_beta = 1 / 8e9;
+  const auto q8 = static_cast<size_t>(CodecId::kQ8);
+  c.codecs[q8] = {1 / 3e9, 1 / 4e9};
   const auto read = parse_calibration(to_json(c), "speeds.json");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_DOUBLE_EQ(read->network.alpha, 3e-6);
   EXPECT_DOUBLE_EQ(read->network.beta, 1 / 50e9);
   EXPECT_DOUBLE_EQ(read->copy_beta, 1 / 8e9);
+  EXPECT_DOUBLE_EQ(read->codecs[q8].encode_beta, 1 / 3e9);
+  EXPECT_DOUBLE_EQ(read->codecs[q8].decode_beta, 1 / 4e9);
   EXPECT_DOUBLE_EQ(read->reduce_beta, c.reduce_beta);
   EXPECT_TRUE(read->shared_memory.receiver_reads);
 }
@@ -39,6 +43,8 @@ TEST(Calibration, WrongFilesAreOneSentenceWithTheValue) {
       {R"({"loopbak": {}})", "did you mean \"loopback\""},
       {R"({"loopback": 5})", "loopback is 5"},
       {R"({"network": {"alpha_us": -1}})", "network.alpha_us is -1"},
+      {R"({"codecs": {"q9": {}}})", "codecs has no key \"q9\""},
+      {R"({"codecs": {"q8": {"encode_gb_per_s": 0}}})", "codecs.q8.encode_gb_per_s is 0"},
       {R"({"copy_gb_per_s": "fast"})", "copy_gb_per_s is \"fast\""}};
   for (const auto& [text, says] : cases) {
     const auto read = parse_calibration(text, "speeds.json");
@@ -71,6 +77,18 @@ TEST(Calibration, ThePlannerPricesWithItsLinks) {
   });
 }
 
+TEST(Calibration, EncodedPricesAreThoseOfTheCodecAndTheElements) {
+  CodecSpeeds speeds = built_in_calibration().codecs;
+  speeds[static_cast<size_t>(CodecId::kBf16)] = {2e-10, 1e-10};
+  const CostModel fp32 = encoded_model({}, {.id = CodecId::kBf16}, 4, speeds);
+  EXPECT_DOUBLE_EQ(fp32.wire_ratio, 0.5);
+  EXPECT_DOUBLE_EQ(fp32.encode_beta, 2e-10);
+  EXPECT_DOUBLE_EQ(fp32.decode_beta, 1e-10);
+  const CostModel fp16 = encoded_model({}, {.id = CodecId::kQ8}, 2, speeds);
+  EXPECT_DOUBLE_EQ(fp16.wire_ratio, 8.125 / 16);
+  EXPECT_DOUBLE_EQ(fp16.encode_beta, 2 * speeds[static_cast<size_t>(CodecId::kQ8)].encode_beta);
+}
+
 TEST(Calibrate, RankZeroMeasuresFiniteSpeedsAndOthersAreDoneToo) {
   testing::on_worlds(3, testing::quick_config(), [](const World& world) {
     const auto measured = calibrate(world);
@@ -79,6 +97,13 @@ TEST(Calibrate, RankZeroMeasuresFiniteSpeedsAndOthersAreDoneToo) {
     EXPECT_EQ(measured->network.beta, built_in.network.beta);  // there is none to measure
     if (world.rank > 0) return;
     EXPECT_GT(measured->copy_beta, 0);
+    for (const CodecInfo& row : codecs()) {
+      if (row.id == CodecId::kNone) continue;
+      const CodecSpeed& speed = measured->codecs[static_cast<size_t>(row.id)];
+      EXPECT_GT(speed.encode_beta, 0) << row.name;
+      EXPECT_NE(speed.encode_beta, row.speed.encode_beta) << row.name;
+      EXPECT_GT(speed.decode_beta, 0) << row.name;
+    }
     EXPECT_GT(measured->reduce_beta, 0);
     EXPECT_GT(measured->shared_memory.alpha, 0);
     EXPECT_GT(measured->shared_memory.beta, 0);
