@@ -164,7 +164,7 @@ class Comparison {
     if (options_.transport == "ucx") {
       common.mpirun_args += " --mca pml ob1 --mca btl tcp,self";
       for (const char* setting : {"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self"})
-        common.settings.push_back(setting);
+        common.settings.emplace_back(setting);
     }
     setting_.versions.clear();
     const auto add = [&](const Library& library) -> Status {
