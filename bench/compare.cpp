@@ -161,7 +161,7 @@ class Comparison {
     GroupOptions common = {
         .n_ranks = n_ranks, .folder = folder_.path(), .mpirun_args = options_.mpirun_args, .settings = {}};
     if (!options_.transport.empty()) common.settings.push_back("TERN_TRANSPORT=" + options_.transport);
-    if (options_.transport == "ucx") {
+    if (options_.transport == "ucx" || options_.transport == "tcp") {
       common.mpirun_args += " --mca pml ob1 --mca btl tcp,self";
       for (const char* setting : {"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self"})
         common.settings.emplace_back(setting);

@@ -28,7 +28,7 @@ void add_flags(CLI::App& app, CompareOptions& o, Texts& texts) {
       ->check(CLI::Range(0.0001, 60.0));
   app.add_option("--peers", o.peers, "libraries beside Tern")->delimiter(',');
   app.add_option("--transport", o.transport,
-                 "Tern's transport; ucx: the other libraries then use TCP as well");
+                 "Tern's transport; ucx, tcp: the other libraries then use TCP as well");
   app.add_option("--mpirun-args", o.mpirun_args, "further words for Open MPI's mpirun");
   app.add_option("--json", o.json_file, "the rows as JSON too");
 }

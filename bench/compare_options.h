@@ -18,7 +18,7 @@ struct CompareOptions {
   int repetitions = 5;
   double batch_seconds = 0.02;  ///< about how long one repetition of one library takes
   std::vector<std::string> peers;
-  std::string transport;  ///< Tern's; with "ucx", Open MPI is held to its TCP transport
+  std::string transport;  ///< Tern's; with "ucx" or "tcp", Open MPI is held to its TCP transport
   std::string mpirun_args;
   std::string json_file;
 };

@@ -96,7 +96,7 @@ void add_own(CLI::App& app, PerfOptions& o) {
   app.add_option("-J,--output_file,--json", o.json_file, "JSON report; the name must end in .json");
   app.add_option("--codec", o.codec, "NAME[:key=value,...]");
   app.add_option("--algorithm", o.algorithm, "one algorithm, or ranges as in TERN_ALGORITHM");
-  app.add_option("--transport", o.transport, "auto, inproc, shm or ucx");
+  app.add_option("--transport", o.transport, "auto, inproc, shm, ucx or tcp");
   app.add_option("--predict", o.predict, "add the planner's predicted time to each placement")
       ->type_name("0|1");
 }

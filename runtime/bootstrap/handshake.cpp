@@ -44,6 +44,10 @@ AuthKey auth_key(std::string_view secret) {
   return key;
 }
 
+bool is_key(const AuthKey& key, std::string_view claimed) {
+  return claimed.size() == key.size() && sodium_memcmp(claimed.data(), key.data(), key.size()) == 0;
+}
+
 std::string random_secret() {
   const std::string bytes = random_bytes(32);
   std::string text(2 * bytes.size() + 1, '\0');

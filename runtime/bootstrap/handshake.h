@@ -18,6 +18,8 @@ namespace tern {
 
 using AuthKey = std::array<uint8_t, 32>;
 AuthKey auth_key(std::string_view secret);
+/// Takes as long whether the first byte differs or the last.
+bool is_key(const AuthKey& key, std::string_view claimed);
 /// 32 random bytes as hexadecimal text: a secret for a world that was given none.
 std::string random_secret();
 

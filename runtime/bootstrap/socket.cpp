@@ -60,12 +60,17 @@ Result<Fd> listen_at(const addrinfo& where) {
   return fd;
 }
 
-Result<Fd> connect_at(const addrinfo& where, Deadline deadline) {
+Result<Fd> start_connecting_at(const addrinfo& where) {
   Fd fd(socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return error(Code::kIo, "{}", system_text(errno));
   if (::connect(fd.get(), where.ai_addr, where.ai_addrlen) != 0 && errno != EINPROGRESS) {
     return error(Code::kIo, "{}", system_text(errno));
   }
+  return fd;
+}
+
+Result<Fd> connect_at(const addrinfo& where, Deadline deadline) {
+  TERN_ASSIGN(Fd fd, start_connecting_at(where));
   if (!wait_for(fd.get(), POLLOUT, deadline)) return error(Code::kTimeout, "no answer");
   int reason = 0;
   socklen_t n_reason = sizeof reason;
@@ -145,6 +150,15 @@ Result<Fd> connect_to(const std::string& address, int port, Deadline deadline) {
     last = fd.error();
   }
   return error(last.code, "cannot connect to {}:{}: {}", address, port, last.message);
+}
+
+Result<Fd> start_connecting(const std::string& address, int port) {
+  TERN_ASSIGN(const AddressList list, resolve(address, port, false));
+  Result<Fd> fd = start_connecting_at(*list);
+  if (!fd) return error(Code::kIo, "cannot connect to {}:{}: {}", address, port, fd.error().message);
+  const int on = 1;
+  setsockopt(fd->get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
 }
 
 void tune_connection(int fd) {

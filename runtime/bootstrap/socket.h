@@ -19,6 +19,9 @@ int port_of(const Fd& listener);
 /// One try to connect, non-blocking afterwards, with keep-alive so that a cut link is noticed within about 10
 /// s. Errors: kTimeout, kIo (refused, unreachable), kInvalidArgument (the name cannot be resolved).
 Result<Fd> connect_to(const std::string& address, int port, Deadline deadline);
+/// The same without waiting for the answer: writing gives EAGAIN until there is one, then its error if it was
+/// no. address: numeric. No keep-alive. Errors: kIo, kInvalidArgument.
+Result<Fd> start_connecting(const std::string& address, int port);
 /// Keep-alive and no delay, for an accepted connection.
 void tune_connection(int fd);
 

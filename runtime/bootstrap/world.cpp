@@ -87,6 +87,7 @@ struct StoreUnderMpi {
 Result<World> arrive(Arrival arrival, const Config& config) {
   TERN_ASSIGN(World world, start_world(arrival.options.rank, arrival.options.size, config));
   arrival.options.secret = arrival.options.secret.empty() ? config.secret : arrival.options.secret;
+  world.config.secret = arrival.options.secret;  // also where MPI brought it
   arrival.options.deadline = Deadline::after(config.bootstrap_timeout);
   arrival.options.request_timeout = config.bootstrap_timeout;
   const auto owner = std::make_shared<StoreUnderMpi>();

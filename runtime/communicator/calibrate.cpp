@@ -171,9 +171,9 @@ class End {
   Deadline deadline_;
 };
 
-/// Seconds per byte of a long transfer. What a link lets pass at once before its rate holds (a shaper's burst,
-/// a switch's buffer) would make short ones look fast: amounts are doubled until they take long, and only
-/// what the second half adds counts. Of several turns the quickest: others only hold them up.
+/// Seconds per byte of a long transfer. What a link lets pass at once before its rate holds (a shaper's
+/// burst, a switch's buffer) would make short ones look fast: amounts are doubled until they take long, and
+/// only what the second half adds counts. Of several turns the quickest: others only hold them up.
 Result<double> sustained_beta(End& end, bool begins, const std::byte* data, std::span<std::byte> into) {
   constexpr double kLong = 0.02;  // s
   constexpr int kMostMessages = 128;
@@ -226,8 +226,8 @@ Result<Calibration> calibrate(const World& world) {
     if (peer < 0 || (world.rank != 0 && world.rank != peer)) continue;
     const std::vector<int> ends = {0, peer};
     TERN_ASSIGN(const auto transport, connect(world, ends, fmt::format("calibrate/{}", peer)));
-    Link& by_ucx = inside ? measured.loopback : measured.network;
-    Link& link = inside && world.config.transport != "ucx" ? measured.shared_memory : by_ucx;
+    Link& by_network = inside ? measured.loopback : measured.network;
+    Link& link = inside && !is_network(world.config.transport) ? measured.shared_memory : by_network;
     TERN_TRY(time_link(world, *transport, peer, link));
   }
   if (world.rank != 0) return built_in_calibration();

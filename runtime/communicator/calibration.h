@@ -4,8 +4,8 @@
 //     "network": { "alpha_us": 25, "gb_per_s": 1.2 }, "copy_gb_per_s": 14, "reduce_gb_per_s": 12, "far": 2.2,
 //     "codecs": { "q8": { "encode_gb_per_s": 11, "decode_gb_per_s": 18 } } }
 //
-// Speeds are 10^9 byte/s, those of codecs of fp32 elements. What is absent keeps its built-in value. All ranks must read equal files, since all
-// must decide alike.
+// Speeds are 10^9 byte/s, those of codecs of fp32 elements. What is absent keeps its built-in value. All
+// ranks must read equal files, since all must decide alike.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ using CodecSpeeds = std::vector<CodecSpeed>;
 
 struct Calibration {
   Link shared_memory;      ///< between ranks of a host; the receiver reads
-  Link loopback;           ///< the same by UCX
+  Link loopback;           ///< the same through the network stack
   Link network;            ///< between hosts
   double copy_beta = 0;    ///< s per byte, within a core's cache; see CostModel
   double reduce_beta = 0;  ///< s per byte of two operands, within a core's cache

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/topology/cores.h"
+#include "runtime/transport/transport.h"
 
 namespace tern {
 
@@ -50,12 +51,12 @@ CostModel cost_model(const World& world, std::span<const int> members, std::span
   for (const int rank : members) host_of.push_back(world.host_ids[static_cast<size_t>(rank)]);
   // Shared with the closures: a CostModel is copied freely and outlives the World it was made from.
   auto hosts = std::make_shared<const std::vector<std::string>>(std::move(host_of));
-  const bool by_ucx = world.config.transport == "ucx";
+  const bool by_network = is_network(world.config.transport);
   const int local_size = world.local_size;
   const int size = world.size;
-  model.link = [hosts, by_ucx, local_size, size, speeds](int from, int to) {
+  model.link = [hosts, by_network, local_size, size, speeds](int from, int to) {
     const bool together = (*hosts)[static_cast<size_t>(from)] == (*hosts)[static_cast<size_t>(to)];
-    if (together && !by_ucx) return speeds.shared_memory;
+    if (together && !by_network) return speeds.shared_memory;
     return local_size == size ? speeds.loopback : speeds.network;
   };
   model.node_of = [hosts](int rank) {

@@ -14,6 +14,7 @@
 #include "runtime/transport/mux.h"
 #include "runtime/transport/routes.h"
 #include "runtime/transport/shm.h"
+#include "runtime/transport/tcp.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx.h"
 
@@ -26,19 +27,21 @@ std::string faulty_domain(const World& /*world*/, std::string* /*why_not*/) {
 Result<std::unique_ptr<Transport>> connect_faulty(const World& world, std::span<const int> members,
                                                   std::string_view key);
 
-constexpr std::array<TransportInfo, 4> kTransports = {{
+constexpr std::array<TransportInfo, 5> kTransports = {{
     {"inproc", "ranks as threads of one process; every payload is read in place", inproc_domain,
      connect_inproc},
     {"shm",
      "processes of one machine; memory from tern::allocate is read in place, other memory through slots",
      shm_domain, connect_shm},
     {"ucx", "between machines: UCX over RDMA where there is such a network, else TCP", ucx_domain,
-     connect_ucx},
+     connect_ucx, true},
+    {"tcp", "between machines: TCP sockets, from memory to memory without a copy of Tern's", tcp_domain,
+     connect_tcp, true},
     {"faulty", "the others, with the faults of TERN_FAULTS (without it: delays and stalls); for tests",
      faulty_domain, connect_faulty},
 }};
 /// The rows that carry bytes themselves, in order of preference.
-constexpr std::span<const TransportInfo> kCarriers = std::span(kTransports).first<3>();
+constexpr std::span<const TransportInfo> kCarriers = std::span(kTransports).first<4>();
 constexpr std::string_view kMischief = "seed=1,delay=0.2:20,stall=0.01:50";
 
 /// A communicator that is being connected.
@@ -147,6 +150,11 @@ Result<const TransportInfo*> find_transport(std::string_view name) {
     names.push_back(row.name);
   }
   return error(Code::kNotFound, "there is no transport \"{}\"; there are: {}", name, fmt::join(names, ", "));
+}
+
+bool is_network(std::string_view name) {
+  return std::any_of(kTransports.begin(), kTransports.end(),
+                     [name](const TransportInfo& row) { return row.name == name && row.is_network; });
 }
 
 Result<std::unique_ptr<Transport>> connect(const World& world, std::span<const int> members,

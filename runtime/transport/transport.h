@@ -102,10 +102,14 @@ struct TransportInfo {
   /// in the store. Request::peer is a world rank. Collective over the members.
   Result<std::unique_ptr<Transport>> (*connect)(const World& world, std::span<const int> members,
                                                 std::string_view key);
+  /// Ranks of one machine talk through the network stack too.
+  bool is_network = false;
 };
 
 std::span<const TransportInfo> transports();
 Result<const TransportInfo*> find_transport(std::string_view name);
+/// True for the name of a row with is_network; false for any other text.
+bool is_network(std::string_view name);
 
 /// Connects ranks of the world (`members`, ascending, this rank among them): by the one transport that config
 /// names, or (auto) shared memory inside hosts and UCX between them, behind one Transport. TERN_FAULTS wraps

@@ -1,23 +1,16 @@
 #include "runtime/transport/ucx_transport.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
-
-#include "runtime/base/log.h"
-#include "runtime/bootstrap/frame.h"
 
 namespace tern::ucx {
 namespace {
 
 /// Sleepers look for aborts and lost peers this often.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
-/// Between a failed end point and the verdict that its peer is lost: time for an abort or the store to say
-/// why.
-constexpr auto kConvictAfter = std::chrono::milliseconds(500);
 constexpr Seconds kGoodbyeTime{5};
 constexpr Seconds kLastWordsTime{0.1};
 
@@ -67,6 +60,7 @@ struct UcxTransport::Arrival {
 
 struct UcxTransport::Peer {
   Member member;
+  size_t place = 0;        ///< among the members
   ucp_ep_h out = nullptr;  ///< made by us
   ucp_ep_h in = nullptr;   ///< made by the peer
   uint32_t next_out = 0;
@@ -75,12 +69,8 @@ struct UcxTransport::Peer {
   RecvRequest* last_recv = nullptr;
   std::vector<Arrival> arrived;  ///< without a receive
   uint32_t n_arrived = 0;        ///< messages, in whatever order
-  bool has_left = false;
   uint32_t n_sent_before_leaving = 0;
   bool awaits_acknowledgement = false;
-  bool is_suspect = false;
-  ucs_status_t why_suspect = UCS_OK;
-  Clock::time_point suspect_since;
   Header goodbye;
   Header acknowledgement;
 };
@@ -88,8 +78,11 @@ struct UcxTransport::Peer {
 // ---- life
 
 Result<std::unique_ptr<Transport>> UcxTransport::create(Connection connection) {
-  std::unique_ptr<UcxTransport> transport(new UcxTransport(std::move(connection)));
-  if (!transport->wake_) return error(Code::kIo, "no event descriptor for the ucx transport");
+  std::vector<int> ranks;
+  for (const Member& member : connection.members) ranks.push_back(member.rank);
+  std::unique_ptr<UcxTransport> transport(new UcxTransport(std::move(connection), ranks));
+  if (transport->detector_.wake_fd() < 0)
+    return error(Code::kIo, "no event descriptor for the ucx transport");
   const Events events = {
       transport.get(), &on_error, &on_accepted, {&on_message, &on_goodbye, &on_acknowledgement}};
   std::vector<uint64_t> clients;
@@ -98,16 +91,16 @@ Result<std::unique_ptr<Transport>> UcxTransport::create(Connection connection) {
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
-UcxTransport::UcxTransport(Connection connection)
+UcxTransport::UcxTransport(Connection connection, std::span<const int> ranks)
     : connection_(std::move(connection)),
-      peers_(connection_.members.size()),
-      member_of_rank_(static_cast<size_t>(connection_.members.back().rank) + 1),
-      abort_(connection_.store->watch(connection_.abort_key)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      detector_(connection_.store, connection_.abort_key, ranks),
+      peers_(ranks.size()),
+      member_of_rank_(static_cast<size_t>(ranks.back()) + 1) {
   static_assert(sizeof(SendState) <= sizeof(SendRequest::state) &&
                 sizeof(RecvState) <= sizeof(RecvRequest::state));
   for (size_t i = 0; i < peers_.size(); ++i) {
     peers_[i].member = connection_.members[i];
+    peers_[i].place = i;
     member_of_rank_[static_cast<size_t>(peers_[i].member.rank)] = static_cast<uint32_t>(i);
   }
 }
@@ -131,7 +124,7 @@ void UcxTransport::close() {
 void UcxTransport::say_goodbye(Peer& peer) {
   // A peer that we sent nothing to may wait for us all the same: it is told on its own end point.
   const ucp_ep_h endpoint = peer.out != nullptr ? peer.out : peer.in;
-  if (endpoint == nullptr || peer.has_left || peer.is_suspect) return;
+  if (endpoint == nullptr || detector_.has_left(peer.place) || detector_.is_suspect(peer.place)) return;
   peer.awaits_acknowledgement = peer.next_out > 0;
   peer.goodbye = {peer.member.key_to, connection_.self, peer.next_out, {}};
   tell(endpoint, kGoodbye, peer.goodbye);
@@ -139,15 +132,17 @@ void UcxTransport::say_goodbye(Peer& peer) {
 
 void UcxTransport::acknowledge_goodbye(Peer& peer) {
   const ucp_ep_h endpoint = peer.in != nullptr ? peer.in : peer.out;
-  if (endpoint == nullptr || peer.is_suspect || peer.n_arrived != peer.n_sent_before_leaving) return;
+  if (endpoint == nullptr || detector_.is_suspect(peer.place) || peer.n_arrived != peer.n_sent_before_leaving)
+    return;
   peer.acknowledgement = {peer.member.key_to, connection_.self, peer.n_arrived, {}};
   tell(endpoint, kAcknowledgement, peer.acknowledgement);
 }
 
 bool UcxTransport::awaits_acknowledgement() const {
   // A peer that leaves too needs nothing more from us.
-  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return peer.awaits_acknowledgement && !peer.has_left && !peer.is_suspect;
+  return std::any_of(peers_.begin(), peers_.end(), [this](const Peer& peer) {
+    return peer.awaits_acknowledgement && !detector_.has_left(peer.place) &&
+           !detector_.is_suspect(peer.place);
   });
 }
 
@@ -182,7 +177,7 @@ void UcxTransport::send(SendRequest& request) {
   if (failed()) return;
   Peer& peer = peer_of(request.peer);
   state.request = kRefused;
-  if (peer.has_left || peer.is_suspect || !connect(peer)) return;
+  if (detector_.has_left(peer.place) || detector_.is_suspect(peer.place) || !connect(peer)) return;
   state.header = {peer.member.key_to, connection_.self, peer.next_out++, request.envelope};
   ucp_request_param_t params = {};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -216,7 +211,7 @@ Poll UcxTransport::poll(SendRequest& request) {
     if (status == UCS_OK) return Poll::kDone;
     suspect(peer, status);
   }
-  return pending(peer, peer.has_left);
+  return pending(peer, detector_.has_left(peer.place));
 }
 
 // ---- receiving
@@ -261,7 +256,7 @@ ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t n_h
   ++peer->n_arrived;
   transport.take(*peer,
                  {from.number, from.envelope, n_bytes, is_ours_to_release ? data : nullptr, is_rendezvous});
-  if (peer->has_left) transport.acknowledge_goodbye(*peer);
+  if (transport.detector_.has_left(peer->place)) transport.acknowledge_goodbye(*peer);
   return is_ours_to_release ? UCS_INPROGRESS : UCS_OK;
 }
 
@@ -343,12 +338,12 @@ Poll UcxTransport::poll(RecvRequest& request) {
     }
   }
   if (state.phase == RecvState::kDone) return Poll::kDone;
-  return pending(peer, peer.has_left && state.number >= peer.n_sent_before_leaving);
+  return pending(peer, detector_.has_left(peer.place) && state.number >= peer.n_sent_before_leaving);
 }
 
 void UcxTransport::release(RecvRequest& request) {
   RecvState& state = RecvState::of(request);
-  if (state.held == nullptr || failed_) return;
+  if (state.held == nullptr || is_closed_) return;
   ucp_am_data_release(connection_.worker->raw(), std::exchange(state.held, nullptr));
 }
 
@@ -362,7 +357,7 @@ void UcxTransport::sleep(uint64_t token, Clock::duration at_most) {
     if (connection_.worker->arm()) {
       const auto slice = std::chrono::nanoseconds(std::min<Clock::duration>(left, kLookEvery)).count();
       const timespec timeout = {0, slice};
-      pollfd fds[] = {{connection_.worker->event_fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+      pollfd fds[] = {{connection_.worker->event_fd(), POLLIN, 0}, {detector_.wake_fd(), POLLIN, 0}};
       ppoll(fds, 2, &timeout, nullptr);
     }
     connection_.worker->progress();
@@ -391,7 +386,7 @@ ucs_status_t UcxTransport::on_goodbye(void* self, const void* header, size_t n_h
   Header from;
   Peer* const peer = transport.sender_of(header, n_header, from);
   if (peer == nullptr) return UCS_OK;
-  peer->has_left = true;
+  transport.detector_.leave(peer->place);
   peer->n_sent_before_leaving = from.number;
   ++transport.n_events_;
   transport.acknowledge_goodbye(*peer);
@@ -411,81 +406,24 @@ ucs_status_t UcxTransport::on_acknowledgement(void* self, const void* header, si
 }
 
 void UcxTransport::suspect(Peer& peer, ucs_status_t status) {
-  if (peer.is_suspect || peer.has_left) return;
-  peer.is_suspect = true;
-  peer.why_suspect = status;
-  peer.suspect_since = Clock::now();
-  ++n_suspects_;
-  log_debug("transport", "ucx: the connection to rank {} failed: {}", peer.member.rank,
-            ucs_status_string(status));
+  detector_.suspect(peer.place, ucs_status_string(status));
 }
 
+/// From here on polls fail.
 bool UcxTransport::failed() {
-  if (!failed_) look_for_failure();
-  return failed_;
-}
-
-void UcxTransport::look_for_failure() {
-  // Acquire pairs with the release in abort().
-  if (has_local_abort_.load(std::memory_order_acquire)) [[unlikely]] {
-    const std::lock_guard lock(local_abort_mutex_);
-    return note(local_abort_);
-  }
-  if (abort_->is_set()) [[unlikely]]
-    return note(unpack_error(abort_->value()));
-  if (n_suspects_ > 0) [[unlikely]]
-    convict_suspects();
-  const auto lost = connection_.store->failure();
-  if (!lost || failed_) [[likely]]
-    return;
-  const bool is_member = std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-    return peer.member.rank == lost->rank && !peer.has_left;
-  });
-  if (is_member || lost->rank < 0) note(*lost);
-}
-
-void UcxTransport::convict_suspects() {
-  for (const Peer& peer : peers_) {
-    if (!peer.is_suspect || peer.has_left || Clock::now() - peer.suspect_since < kConvictAfter) continue;
-    return fail(error_at(peer.member.rank, Code::kPeerLost, "the connection to rank {} broke: {}",
-                         peer.member.rank, ucs_status_string(peer.why_suspect)));
-  }
+  if (!detector_.failed()) return false;
+  if (!is_closed_) close();
+  return true;
 }
 
 /// The answer for a request that cannot go on; it will never when the peer has left before its part was done.
 Poll UcxTransport::pending(const Peer& peer, bool is_over) {
   if (is_over) [[unlikely]] {
-    fail(error_at(peer.member.rank, Code::kPeerLost,
-                  "rank {} closed its end of the ucx transport while rank {} waited for it", peer.member.rank,
-                  connection_.members[connection_.self].rank));
+    detector_.fail(error_at(peer.member.rank, Code::kPeerLost,
+                            "rank {} closed its end of the ucx transport while rank {} waited for it",
+                            peer.member.rank, connection_.members[connection_.self].rank));
   }
-  return failed_ ? Poll::kFailed : Poll::kPending;
-}
-
-/// From here on polls fail.
-void UcxTransport::note(const Error& error) {
-  failed_ = true;
-  failure_ = error;
-  close();
-}
-
-/// An error that this rank found: it stands for itself, and the others learn of it before its connections
-/// break.
-void UcxTransport::fail(const Error& error) {
-  // Another rank's abort may have come first; then that one counts.
-  const Status told = connection_.store->set(connection_.abort_key, pack_error(error));
-  note(!told.ok() && abort_->is_set() ? unpack_error(abort_->value()) : error);
-}
-
-void UcxTransport::abort(const Error& error) {
-  {
-    const std::lock_guard lock(local_abort_mutex_);
-    if (has_local_abort_.load(std::memory_order_relaxed)) return;  // the mutex orders writers
-    local_abort_ = error;
-  }
-  static_cast<void>(connection_.store->set(connection_.abort_key, pack_error(error)));
-  has_local_abort_.store(true, std::memory_order_release);
-  eventfd_write(wake_.get(), 1);
+  return is_over && failed() ? Poll::kFailed : Poll::kPending;
 }
 
 }  // namespace tern::ucx

@@ -11,17 +11,14 @@
 // So a rank that leaves says so, and waits until each peer to which it sent has acknowledged all its
 // messages.
 //
-// Failures: an abort travels through the store (World::store watches the communicator's abort key); a lost
-// peer shows as a failed end point or in the store, whichever is first. A failed end point alone convicts a
-// peer only after a moment: a rank that aborts breaks its connections too, and its reason is the better one.
+// Failures: see failure_detector.h; a broken connection shows as a failed end point.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "runtime/transport/failure_detector.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx_worker.h"
 
@@ -62,8 +59,8 @@ class UcxTransport final : public Transport {
   void release(RecvRequest& request) override;
   uint64_t arm() override { return n_events_; }
   void sleep(uint64_t token, Clock::duration at_most) override;
-  const Error& failure() const override { return failure_; }
-  void abort(const Error& error) override;
+  const Error& failure() const override { return detector_.error(); }
+  void abort(const Error& error) override { detector_.abort(error); }
 
  private:
   struct Header;
@@ -72,7 +69,7 @@ class UcxTransport final : public Transport {
   struct Arrival;
   struct Peer;
 
-  explicit UcxTransport(Connection connection);
+  UcxTransport(Connection connection, std::span<const int> ranks);
   Peer& peer_of(int rank);
   Peer* sender_of(const void* header, size_t n_header, Header& out);
   bool connect(Peer& peer);
@@ -102,26 +99,15 @@ class UcxTransport final : public Transport {
   static void on_pulled(void* request, ucs_status_t status, size_t n_bytes, void* self);
 
   bool failed();
-  void look_for_failure();
-  void convict_suspects();
   Poll pending(const Peer& peer, bool is_over);
   void close();
-  void note(const Error& error);
-  void fail(const Error& error);
 
   Connection connection_;
+  FailureDetector detector_;
   std::vector<Peer> peers_;               // by member; never resized
   std::vector<uint32_t> member_of_rank_;  // by world rank
-  std::shared_ptr<const Watch> abort_;    // shared with the store
-  Fd wake_;
   uint64_t n_events_ = 0;
-  int n_suspects_ = 0;
   bool is_closed_ = false;
-  bool failed_ = false;
-  Error failure_;
-  std::atomic<bool> has_local_abort_ = false;
-  std::mutex local_abort_mutex_;
-  Error local_abort_;
 };
 
 }  // namespace tern::ucx

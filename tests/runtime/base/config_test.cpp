@@ -74,7 +74,7 @@ TEST(Config, AnUnknownVariableIsAWarningThatNamesTheNearest) {
 
 TEST(Config, ABadValueIsAnErrorThatNamesVariableValueAndWhatIsAllowed) {
   const std::vector<Config::Variable> bad = {
-      {"TERN_TRANSPORT", "tcp"}, {"TERN_TRANSPORT", "auto|shm"}, {"TERN_TRANSPORT", " "},
+      {"TERN_TRANSPORT", "pigeon"}, {"TERN_TRANSPORT", "auto|shm"}, {"TERN_TRANSPORT", " "},
       {"TERN_TIMEOUT", "0"},     {"TERN_TIMEOUT", "soon"},       {"TERN_TIMEOUT", "nan"},
       {"TERN_TIMEOUT", "3s"},    {"TERN_THREADS", "1.5"},        {"TERN_THREADS", "-1"},
       {"TERN_THREADS", "99999"}, {"TERN_HEAP_BYTES", "inf"},     {"TERN_HEAP_BYTES", "1k"},

@@ -2,6 +2,9 @@
 // place.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+
 #include "runtime/plan/registry.h"
 #include "tests/ranks.h"
 #include "tests/runtime/communicator/cases.h"
@@ -60,15 +63,16 @@ INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOfWorld,
                          ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24,
                                            32));
 
-class CollectivesOverUcx : public ::testing::TestWithParam<int> {};
+class CollectivesOverANetwork : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
-TEST_P(CollectivesOverUcx, GiveTheExactResultWithEveryAlgorithm) {
+TEST_P(CollectivesOverANetwork, GiveTheExactResultWithEveryAlgorithm) {
   Config config = quick_config();
-  config.transport = "ucx";
-  run_all_cases(GetParam(), config);
+  config.transport = std::get<0>(GetParam());
+  run_all_cases(std::get<1>(GetParam()), config);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOverUcx, ::testing::Values(2, 3, 5));
+INSTANTIATE_TEST_SUITE_P(Sizes, CollectivesOverANetwork,
+                         ::testing::Combine(::testing::Values("ucx", "tcp"), ::testing::Values(2, 3, 5)));
 
 class CollectivesOverFaultyLinks : public ::testing::TestWithParam<int> {};
 

@@ -69,7 +69,7 @@ TEST_P(CommunicatorsAtOnce, RunFromTheirOwnThreadsWithoutOrderBetweenThem) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, CommunicatorsAtOnce, ::testing::Values("inproc", "ucx"));
+INSTANTIATE_TEST_SUITE_P(Transports, CommunicatorsAtOnce, ::testing::Values("inproc", "ucx", "tcp"));
 
 }  // namespace
 }  // namespace tern

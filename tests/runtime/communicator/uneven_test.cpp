@@ -120,16 +120,19 @@ TEST_P(UnevenCollectives, GiveEachRankItsOwnCount) {
   });
 }
 
-TEST_P(UnevenCollectives, GiveEachRankItsOwnCountOverUcxInSegments) {
-  Config config = quick_config();
-  config.transport = "ucx";
-  config.segment_bytes = 4096;
-  on_ranks(std::min(GetParam(), 5), config, [](Communicator& comm) {
-    for (const size_t unit : {1, 5000}) {
-      run_every_form(comm, unit);
-      run_all_to_all_v(comm, unit);
-    }
-  });
+TEST_P(UnevenCollectives, GiveEachRankItsOwnCountOverNetworksInSegments) {
+  for (const char* transport : {"ucx", "tcp"}) {
+    SCOPED_TRACE(transport);
+    Config config = quick_config();
+    config.transport = transport;
+    config.segment_bytes = 4096;
+    on_ranks(std::min(GetParam(), 5), config, [](Communicator& comm) {
+      for (const size_t unit : {1, 5000}) {
+        run_every_form(comm, unit);
+        run_all_to_all_v(comm, unit);
+      }
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, UnevenCollectives, ::testing::Values(1, 2, 3, 4, 7, 16));

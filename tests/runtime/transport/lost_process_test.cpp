@@ -82,7 +82,7 @@ class EveryTransportOfProcesses : public testing::TestWithParam<Row> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Rows, EveryTransportOfProcesses,
-                         testing::Values(Row{"shm", "shm", 1}, Row{"ucx", "ucx", 1},
+                         testing::Values(Row{"shm", "shm", 1}, Row{"ucx", "ucx", 1}, Row{"tcp", "tcp", 1},
                                          Row{"two_hosts", "auto", 2}),
                          [](const auto& row) { return row.param.name; });
 
