@@ -26,7 +26,7 @@ std::string schedule_text(const RunConfig& config) {
 }
 
 std::string codec_text(const RunPlan& plan, const BucketPlan& buckets) {
-  if (plan.codec.id == CodecId::kNone) return "none (dense fp32)";
+  if (plan.codec.is_dense()) return "none (dense fp32)";
   const auto n_encoded = std::count_if(buckets.buckets().begin(), buckets.buckets().end(),
                                        [](const Bucket& b) { return b.compressible; });
   if (n_encoded == 0) {
@@ -34,7 +34,11 @@ std::string codec_text(const RunPlan& plan, const BucketPlan& buckets) {
         "{} is not used: none of the {} buckets is large enough to pay, all gradients go dense",
         to_string(plan.codec), buckets.size());
   }
-  const double bits = info(plan.codec.id).bits_per_element(plan.codec, sizeof(float));
+  if (plan.codec.is_automatic)
+    return fmt::format("{}: as the planner finds that it pays in {} of {} buckets{}; dense for the first {} steps",
+                       to_string(plan.codec), n_encoded, buckets.size(),
+                       plan.residual ? ", with residual" : "", plan.dense_steps);
+  const double bits = info(plan.codec.spec.id).bits_per_element(plan.codec.spec, sizeof(float));
   return fmt::format(
       "{}, {:.3g} bits per element, gradients 1/{:.1f} of dense in {} of {} buckets{}; dense for the first "
       "{} steps",

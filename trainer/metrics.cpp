@@ -58,6 +58,11 @@ nlohmann::ordered_json to_json(const StepRecord& record) {
                                  {"gradient_bytes_dense", record.gradients.bytes_dense},
                                  {"data_wait_ms", record.data_wait_seconds * kMs},
                                  {"codec", record.codec}};
+  if (record.codec != "none") json["saturated"] = record.n_saturated;
+  if (record.telemetry) {
+    json["vnmse"] = record.telemetry->vnmse;
+    json["residual_norm"] = number_or_null(record.telemetry->residual_norm);
+  }
   if (record.mfu > 0) json["mfu"] = record.mfu;
   if (!record.skipped.empty()) json["skipped"] = record.skipped;
   return json;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@
 #include "trainer/storage/output_file.h"
 
 namespace tern::trainer {
+
+/// What the codecs of a step did to rank 0's gradients; measured every communication.telemetry_every steps.
+struct CodecTelemetry {
+  std::vector<double> vnmse;  ///< by bucket, of what was encoded (EncodingError); 0: dense
+  double residual_norm = 0;
+};
 
 /// One optimiser step, as rank 0 saw it.
 struct StepRecord {
@@ -23,7 +30,9 @@ struct StepRecord {
   double data_wait_seconds = 0;
   Traffic gradients;    ///< reduction of gradients
   Traffic parameters;   ///< gathering of updated parameters, and the few bytes of agreement
-  std::string codec;    ///< of this step
+  std::string codec;    ///< of this step's gradients; "none": all were dense
+  uint64_t n_saturated = 0;  ///< elements that hit the codec's range
+  std::optional<CodecTelemetry> telemetry;
   double mfu = 0;       ///< flops of the model over the peak of the cores used; 0: peak not measured
   std::string skipped;  ///< why the update was not applied; empty when it was
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "trainer/data/token_file.h"
 #include "trainer/model/model.h"
@@ -12,23 +13,51 @@
 namespace tern::trainer {
 namespace {
 
+/// What the codecs that a run may use have in common.
+struct CodecTraits {
+  bool may_keep = false;   ///< some can use a residual
+  bool must_keep = false;  ///< some need one
+  size_t block = 1;        ///< the largest; all are powers of two
+};
+
+CodecTraits traits_of(const CodecChoice& choice, bool has_residual) {
+  std::vector<CodecSpec> specs = {choice.spec};
+  if (choice.is_automatic) specs = allowed_codecs(choice.max_loss_gap, has_residual, sizeof(float));
+  CodecTraits traits;
+  for (const CodecSpec& spec : specs) {
+    const CodecInfo& row = info(spec.id);
+    traits.may_keep |= row.residual != ResidualUse::kNone;
+    traits.must_keep |= row.residual == ResidualUse::kMandatory;
+    traits.block = std::max(traits.block, row.block);
+  }
+  return traits;
+}
+
 /// CODECS: compression is off for the first max(100, 2 %) of the steps, 10 % for codecs with a mandatory
 /// residual.
-int64_t default_dense_steps(int64_t n_steps, ResidualUse residual) {
-  const int64_t share = residual == ResidualUse::kMandatory ? 10 : 2;
+int64_t default_dense_steps(int64_t n_steps, bool must_keep) {
+  const int64_t share = must_keep ? 10 : 2;
   return std::max<int64_t>(100, n_steps * share / 100);
 }
 
-Result<bool> choose_residual(const CommunicationConfig& communication, const CodecInfo& codec) {
-  const ResidualUse use = codec.residual;
-  const bool wanted = communication.residual.value_or(use == ResidualUse::kMandatory);
-  if (wanted && use == ResidualUse::kNone) {
+/// Auto has one where that lets it take a codec that it could not take without.
+bool residual_helps(const CodecChoice& codec) {
+  if (!codec.is_automatic) return traits_of(codec, false).must_keep;
+  return allowed_codecs(codec.max_loss_gap, true, sizeof(float)).size() >
+         allowed_codecs(codec.max_loss_gap, false, sizeof(float)).size();
+}
+
+Result<bool> choose_residual(const CommunicationConfig& communication, const CodecChoice& codec) {
+  const bool wanted = communication.residual.value_or(residual_helps(codec));
+  if (wanted && !traits_of(codec, true).may_keep) {
     return error(Code::kInvalidArgument,
-                 "communication.residual is true, but the codec {} has no use for a residual", codec.name);
+                 "communication.residual is true, but the codec {} has no use for a residual",
+                 to_string(codec));
   }
-  if (!wanted && use == ResidualUse::kMandatory) {
+  if (!wanted && !codec.is_automatic && traits_of(codec, false).must_keep) {
     return error(Code::kInvalidArgument,
-                 "communication.residual is false, but the codec {} does not converge without", codec.name);
+                 "communication.residual is false, but the codec {} does not converge without",
+                 to_string(codec));
   }
   return wanted;
 }
@@ -68,17 +97,18 @@ Ranks ranks_of(const World& world) {
 Result<RunPlan> plan_run(const RunConfig& config, const Ranks& ranks) {
   RunPlan plan;
   TERN_ASSIGN(plan.batch, solve_batch(config.batch, ranks.n));
-  Result<CodecSpec> codec = parse_codec(config.communication.codec);
+  const Result<CodecChoice> codec = parse_codec_choice(config.communication.codec);
   if (!codec.ok()) return error(codec.error().code, "communication.codec: {}", codec.error().message);
   plan.codec = *codec;
-  const CodecInfo& codec_info = info(plan.codec.id);
-  TERN_ASSIGN(plan.residual, choose_residual(config.communication, codec_info));
-  if (const Status fit = check_residual(plan.codec, plan.residual); !fit.ok())
+  TERN_ASSIGN(plan.residual, choose_residual(config.communication, plan.codec));
+  if (const Status fit = check_residual(plan.codec.spec, plan.residual);
+      !plan.codec.is_automatic && !fit.ok())
     return error(fit.error().code, "communication.residual: {}", fit.error().message);
-  plan.dense_steps = plan.codec.id == CodecId::kNone
+  const CodecTraits traits = traits_of(plan.codec, plan.residual);
+  plan.dense_steps = plan.codec.is_dense()
                          ? 0
                          : config.communication.dense_steps.value_or(
-                               default_dense_steps(config.run.steps, codec_info.residual));
+                               default_dense_steps(config.run.steps, traits.must_keep));
   if (config.model.vocab < kByteVocabulary) {
     return error(Code::kInvalidArgument,
                  "model.vocab_size {} is smaller than the {} tokens of data.tokenizer bytes",
@@ -86,7 +116,7 @@ Result<RunPlan> plan_run(const RunConfig& config, const Ranks& ranks) {
   }
   plan.threads = choose_threads(config, ranks);
   plan.buckets = {config.zero.bucket_elements, ranks.n,
-                  std::max(kParameterAlignment, static_cast<int64_t>(codec_info.block))};
+                  std::max(kParameterAlignment, static_cast<int64_t>(traits.block))};
   TERN_TRY(check_buckets(config, plan.buckets));
   return plan;
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/bootstrap/world.h"
-#include "runtime/codec/codec.h"
+#include "runtime/codec/codec_choice.h"
 #include "trainer/config/run_config.h"
 #include "trainer/parallel/bucket_plan.h"
 
@@ -21,7 +21,7 @@ Ranks ranks_of(const World& world);
 
 struct RunPlan {
   Batch batch;
-  CodecSpec codec;
+  CodecChoice codec;
   bool residual = false;
   int64_t dense_steps = 0;  ///< first steps without the codec
   int threads = 1;          ///< per rank

@@ -1,5 +1,6 @@
 #include "trainer/step_agreement.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -7,7 +8,7 @@
 namespace tern::trainer {
 namespace {
 
-constexpr size_t kVoteSize = 4;
+constexpr size_t kVoteSize = 5;
 
 std::string reason_of(const StepVote& vote, int rank, const ParameterLayout& layout) {
   if (!std::isfinite(vote.loss_sum)) return fmt::format("the loss of rank {} is {}", rank, vote.loss_sum);
@@ -25,7 +26,7 @@ std::string reason_of(const StepVote& vote, int rank, const ParameterLayout& lay
 Result<StepVerdict> agree_on_step(Communicator& comm, const StepVote& mine, bool replicated,
                                   const ParameterLayout& layout, Traffic& traffic) {
   const std::array<double, kVoteSize> record = {mine.loss_sum, mine.sum_of_squares, mine.bad_element,
-                                                mine.stop};
+                                                mine.stop, mine.overlap_seconds};
   std::vector<double> all(kVoteSize * static_cast<size_t>(comm.size()));
   const auto start = Clock::now();
   TERN_TRY(comm.all_gather(std::span<const double>(record), std::span<double>(all)));
@@ -36,9 +37,11 @@ Result<StepVerdict> agree_on_step(Communicator& comm, const StepVote& mine, bool
   StepVerdict verdict;
   for (int rank = 0; rank < comm.size(); ++rank) {
     const double* theirs = all.data() + static_cast<size_t>(rank) * kVoteSize;
-    const StepVote vote = {theirs[0], theirs[1], theirs[2], theirs[3]};
+    const StepVote vote = {theirs[0], theirs[1], theirs[2], theirs[3], theirs[4]};
     verdict.loss_sum += vote.loss_sum;
     if (!replicated || rank == 0) verdict.sum_of_squares += vote.sum_of_squares;
+    verdict.overlap_seconds =
+        rank == 0 ? vote.overlap_seconds : std::min(verdict.overlap_seconds, vote.overlap_seconds);
     verdict.stop = verdict.stop || vote.stop != 0;
     if (verdict.skip.empty()) verdict.skip = reason_of(vote, rank, layout);
   }

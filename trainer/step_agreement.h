@@ -15,6 +15,7 @@ struct StepVote {
   double sum_of_squares = 0;  ///< of the reduced gradients that this rank counts
   double bad_element = -1;    ///< first element of its own gradient that is not finite; -1: none
   double stop = 0;            ///< 1: asked to stop
+  double overlap_seconds = 0;  ///< see GradientReducer
 };
 
 /// The same on all ranks.
@@ -22,6 +23,7 @@ struct StepVerdict {
   double loss_sum = 0;
   double sum_of_squares = 0;
   bool stop = false;
+  double overlap_seconds = 0;  ///< the least
   std::string skip;  ///< why the update must not be applied, naming rank and tensor; empty: apply
 };
 

@@ -112,13 +112,17 @@ Result<StepOutcome> Trainer::step(bool stop_requested) {
   Parts& parts = *parts_;
   StepOutcome outcome;
   StepRecord& record = outcome.record;
-  const bool compress = progress_.step >= plan_.dense_steps && plan_.codec.id != CodecId::kNone;
+  const bool compress = progress_.step >= plan_.dense_steps && !plan_.codec.is_dense();
   record.step = progress_.step + 1;
   record.tokens = plan_.tokens_per_step(config_);
-  record.codec = compress ? to_string(plan_.codec) : std::string("none");
+  const int64_t every = config_.communication.telemetry_every;
+  const bool measures = compress && every > 0 && record.step % every == 0;
   record.lr = config_.schedule.at(progress_.n_updates);
 
-  parts.reducer->begin_step(static_cast<uint32_t>(record.step), compress);
+  parts.reducer->begin_step({.step = static_cast<uint32_t>(record.step),
+                             .compress = compress,
+                             .measures_error = measures,
+                             .hidden_seconds = hidden_seconds_});
   TERN_ASSIGN(const double loss_sum, run_passes(record));
   Team& team = parts.model.team();
   StepVote vote;
@@ -127,6 +131,7 @@ Result<StepOutcome> Trainer::step(bool stop_requested) {
   vote.bad_element = static_cast<double>(
       parts.reducer->non_finite() ? parts.reducer->non_finite()->element_idx : int64_t{-1});
   vote.stop = stop_requested ? 1 : 0;
+  vote.overlap_seconds = parts.reducer->overlap_seconds();
   TERN_ASSIGN(StepVerdict verdict,
               agree_on_step(*comm_, vote, config_.zero.stage == 0, parts.model.layout(), record.parameters));
 
@@ -134,6 +139,8 @@ Result<StepOutcome> Trainer::step(bool stop_requested) {
   record.grad_norm = std::sqrt(verdict.sum_of_squares);
   record.skipped = std::move(verdict.skip);
   outcome.stop = verdict.stop;
+  hidden_seconds_ = verdict.overlap_seconds;
+  note_codecs(record, measures);
   ++progress_.step;
   progress_.next_sample += static_cast<uint64_t>(plan_.batch.train);
   if (record.skipped.empty()) {
@@ -153,6 +160,19 @@ Result<StepOutcome> Trainer::step(bool stop_requested) {
   }
   record.step_seconds = seconds_since(start);
   return outcome;
+}
+
+void Trainer::note_codecs(StepRecord& record, bool measures) {
+  const CodecUse& use = parts_->reducer->codec_use();
+  record.codec = use.text();
+  record.n_saturated = use.n_saturated;
+  if (!measures) return;
+  CodecTelemetry telemetry;
+  for (const EncodingError& error : use.errors) telemetry.vnmse.push_back(error.vnmse());
+  double sum = 0;
+  for (const float r : parts_->reducer->residual()) sum += static_cast<double>(r) * static_cast<double>(r);
+  telemetry.residual_norm = std::sqrt(sum);
+  record.telemetry = std::move(telemetry);
 }
 
 Status Trainer::update(StepRecord& record) {

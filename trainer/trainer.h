@@ -64,6 +64,7 @@ class Trainer {
   Status update(StepRecord& record);
   const TokenBatch& next_batch(StepRecord& record);
   void zero_gradients();
+  void note_codecs(StepRecord& record, bool measures);
 
   Communicator* comm_;
   RunConfig config_;
@@ -71,6 +72,7 @@ class Trainer {
   std::unique_ptr<Parts> parts_;
   Progress progress_;
   int n_skipped_in_a_row_ = 0;
+  double hidden_seconds_ = 0;  ///< of the last step: what backward and the collectives ran side by side
 };
 
 }  // namespace tern::trainer

@@ -345,6 +345,7 @@ Status Runner::run_call(const Operation& o, const ConstView& in, CallReport& rep
             .out = o.out.data,
             .segment = decision->segment_bytes / elt,
             .residual = o.options.residual,
+            .measures_error = o.options.measures_error,
             .tag = {.step = o.options.step, .bucket = o.options.bucket, .element_offset = 0}};
   report.algorithm = decision->algorithm;
   report.codec = verdict.codec;
@@ -365,6 +366,7 @@ Status Runner::execute(Call& call, const Operation& o, CallReport& report) {
   report.bytes_on_wire += counters.bytes_on_wire;
   report.non_finite |= counters.non_finite;
   report.n_saturated += counters.n_saturated;
+  report.error += counters.error;
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/codec/codec.h"
+#include "runtime/codec/encoding_error.h"
 #include "runtime/communicator/codec_verdict.h"
 
 namespace tern {
@@ -25,6 +26,7 @@ struct CallReport {
   double queued_seconds = 0;     ///< between the call and the start of its execution (asynchronous calls)
   bool non_finite = false;       ///< an encoded block of this rank held a NaN or an infinity
   uint32_t n_saturated = 0;      ///< elements that hit the codec's range
+  EncodingError error;           ///< of what this rank encoded, where CallOptions::measures_error
 
   /// Back to the beginning, keeping the text's memory.
   void clear() {

@@ -293,13 +293,15 @@ class Executor::Run {
     if (action.is_finished && signature_.op == Op::kAvg) {
       tern::average(signature_.dtype, src, program_.plan.n_ranks, r.size());
     }
-    const EncodeStats stats = codec_.encode({.in = {src, r.size(), signature_.dtype},
-                                             .residual = residual_at(r.begin),
-                                             .wire = wire(action.wire, segment),
-                                             .spec = signature_.codec,
-                                             .tag = tag_of(sent_as(r, segment))});
+    const EncodeArgs args{.in = {src, r.size(), signature_.dtype},
+                          .residual = residual_at(r.begin),
+                          .wire = wire(action.wire, segment),
+                          .spec = signature_.codec,
+                          .tag = tag_of(sent_as(r, segment))};
+    const EncodeStats stats = codec_.encode(args);
     counters_.non_finite |= stats.non_finite;
     counters_.n_saturated += stats.n_saturated;
+    if (call_.measures_error) counters_.error += encoding_error(args);
   }
 
   float* residual_at(size_t element) const {

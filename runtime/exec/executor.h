@@ -12,7 +12,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/heap.h"
-#include "runtime/codec/codec.h"
+#include "runtime/codec/encoding_error.h"
 #include "runtime/exec/accuser.h"
 #include "runtime/exec/layout.h"
 #include "runtime/exec/program.h"
@@ -35,6 +35,7 @@ struct Call {
   void* out = nullptr;
   size_t segment = 0;         ///< elements of a chunk; 0: not cut
   float* residual = nullptr;  ///< of the whole vector; null: none
+  bool measures_error = false;  ///< of what is encoded here
   WireTag tag;                ///< step and bucket
   Seconds timeout{0};         ///< what `deadline` was made of, for messages
   Deadline deadline;
@@ -45,6 +46,7 @@ struct CallCounters {
   size_t bytes_on_wire = 0;
   bool non_finite = false;
   uint32_t n_saturated = 0;
+  EncodingError error;  ///< where the call measures it
 };
 
 /// Executes one call at a time on the calling thread. No allocation once its buffers have grown to a call's

@@ -108,12 +108,14 @@ constexpr auto kKeys = std::to_array<Key>({
     {"deepspeed.wall_clock_breakdown", kAny, "null", "", "accepted; metrics.jsonl holds the times"},
     {"deepspeed.zero_allow_untested_optimizer", kAny, "null", "", "accepted, without effect"},
     // How gradients travel.
-    {"communication.codec", kText, "\"none\"", "none or NAME[:key=value,...], see tern info",
-     "codec of gradients"},
+    {"communication.codec", kText, "\"none\"", "none, NAME[:key=value,...] or auto[:max_loss_gap=PERCENT], see tern info",
+     "codec of gradients; auto: whichever the planner finds to pay, beside what backward hides"},
     {"communication.residual", kFlag, "null", "", "error feedback; absent: as the codec demands"},
     {"communication.dense_steps", kInteger, "null", "0..1000000000",
      "first steps without the codec; absent: max(100, 2 % of the steps), 10 % for codecs that need a "
      "residual"},
+    {"communication.telemetry_every", kInteger, "100", "0..1000000000",
+     "steps between measurements of what codecs lose; 0: never"},
     // The run.
     {"run.steps", kInteger, "100", "1..1000000000", "optimiser steps in all"},
     {"run.seed", kInteger, "1", "0..9007199254740992", "first weights and sampling"},

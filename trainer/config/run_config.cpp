@@ -151,6 +151,7 @@ CommunicationConfig read_communication(const ConfigValues& values) {
   communication.codec = values.text("communication.codec");
   if (values.has("communication.residual")) communication.residual = values.flag("communication.residual");
   communication.dense_steps = optional_integer(values, "communication.dense_steps");
+  communication.telemetry_every = values.integer("communication.telemetry_every");
   return communication;
 }
 

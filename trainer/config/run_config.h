@@ -38,9 +38,10 @@ struct ZeroConfig {
 };
 
 struct CommunicationConfig {
-  std::string codec = "none";          ///< the grammar of parse_codec
+  std::string codec = "none";          ///< the grammar of parse_codec_choice
   std::optional<bool> residual;        ///< absent: as the codec demands
   std::optional<int64_t> dense_steps;  ///< absent: default_dense_steps
+  int64_t telemetry_every = 100;       ///< steps; 0: never
 };
 
 struct RunOptions {

@@ -22,9 +22,10 @@ GradientReducer::GradientReducer(Communicator& comm, const BucketPlan& plan, con
   }
 }
 
-void GradientReducer::begin_step(uint32_t step, bool compress) {
+void GradientReducer::begin_step(const ReducerStep& step) {
   step_ = step;
-  compress_ = compress && options_.codec.id != CodecId::kNone;
+  step_.compress = step.compress && !options_.codec.is_dense();
+  order_.clear();
   non_finite_.reset();
   n_waiting_.clear();
   for (const Bucket& bucket : plan_->buckets()) n_waiting_.push_back(bucket.n_parameters);
@@ -41,11 +42,15 @@ void GradientReducer::parameter_ready(int param_idx) {
 CallOptions GradientReducer::call_options(int bucket_idx) {
   CallOptions call;
   call.codec = CodecSpec();  // said explicitly: the communicator's default codec is not the run's
-  call.step = step_;
+  call.step = step_.step;
   call.bucket = static_cast<uint32_t>(bucket_idx);
   const Bucket& bucket = (*plan_)[bucket_idx];
-  if (!compress_ || !bucket.compressible) return call;
+  if (!step_.compress || !bucket.compressible) return call;
   call.codec = options_.codec;
+  call.measures_error = step_.measures_error;
+  // Each bucket's part of what is hidden: they travel one after the other.
+  call.hidden_seconds =
+      step_.hidden_seconds * static_cast<double>(bucket.size()) / static_cast<double>(plan_->n_padded());
   if (!options_.residual) return call;
   const auto first = residual_.begin() + bucket.begin;
   std::copy(first, first + bucket.size(), residual_before_.begin() + bucket.begin);
@@ -55,6 +60,8 @@ CallOptions GradientReducer::call_options(int bucket_idx) {
 
 void GradientReducer::launch(int bucket_idx) {
   launched_[static_cast<size_t>(bucket_idx)] = true;
+  if (order_.empty()) first_launch_ = Clock::now();
+  order_.push_back(bucket_idx);
   const Bucket& bucket = (*plan_)[bucket_idx];
   const auto gradients_of = [this](int64_t begin, int64_t end) {
     return gradients().subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
@@ -78,14 +85,32 @@ void GradientReducer::launch(int bucket_idx) {
 }
 
 Status GradientReducer::finish(Traffic& traffic) {
+  overlap_seconds_ = order_.empty() ? 0 : seconds_since(first_launch_);
   for (int bucket_idx = 0; bucket_idx < plan_->size(); ++bucket_idx) {
     if (!launched_[static_cast<size_t>(bucket_idx)]) launch(bucket_idx);
   }
-  return calls_.wait_all(traffic);
+  const Status status = calls_.wait_all(traffic);
+  note_codecs();
+  return status;
+}
+
+void GradientReducer::note_codecs() {
+  codec_use_ = {};
+  codec_use_.errors.resize(static_cast<size_t>(plan_->size()));
+  const std::span<const CallReport> reports = calls_.reports();
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const CallReport& report = reports[i];
+    if (report.codec.id == CodecId::kNone) continue;
+    ++codec_use_.n_encoded;
+    codec_use_.codec = report.codec;
+    codec_use_.n_saturated += report.n_saturated;
+    codec_use_.n_non_finite += report.non_finite ? 1 : 0;
+    codec_use_.errors[static_cast<size_t>(order_[i])] = report.error;
+  }
 }
 
 void GradientReducer::roll_back_residual() {
-  if (!options_.residual || !compress_) return;
+  if (!options_.residual || !step_.compress) return;
   for (const Bucket& bucket : plan_->buckets()) {
     if (!bucket.compressible) continue;
     const auto first = residual_before_.begin() + bucket.begin;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/communicator/communicator.h"
@@ -15,8 +16,27 @@ namespace tern::trainer {
 struct ReducerOptions {
   int stage = 0;  ///< 0: all-reduce, every rank has every sum; 2: reduce-scatter, a rank has its shards' sums
   bool overlap = true;  ///< start a bucket as soon as it is complete; false: all after backward
-  CodecSpec codec;
+  CodecChoice codec;
   bool residual = false;
+};
+
+/// How a step's gradients were encoded, on this rank.
+struct CodecUse {
+  int n_encoded = 0;  ///< buckets
+  CodecSpec codec;    ///< of the last of them
+  uint64_t n_saturated = 0;
+  int n_non_finite = 0;               ///< buckets in which an encoded element was not finite
+  std::vector<EncodingError> errors;  ///< by bucket, where it was measured; of dense buckets nothing
+  std::string text() const { return n_encoded > 0 ? to_string(codec) : std::string("none"); }
+};
+
+/// What begin_step() is told.
+struct ReducerStep {
+  uint32_t step = 0;
+  bool compress = false;        ///< false: this one goes dense
+  bool measures_error = false;  ///< CodecUse::errors
+  /// Codec auto: how long the collectives may take that backward hides; the same on all ranks.
+  double hidden_seconds = 0;
 };
 
 /// An element of this rank's own gradient that is not finite.
@@ -41,8 +61,7 @@ class GradientReducer {
   /// parameter_ready() and finish().
   std::span<float> gradients() { return buffer_.as<float>().first(static_cast<size_t>(plan_->n_padded())); }
 
-  /// Starts a step; `compress` false sends this one dense.
-  void begin_step(uint32_t step, bool compress);
+  void begin_step(const ReducerStep& step);
   /// The parameter's gradient is final on this rank; with overlap, starts every bucket that is complete now.
   void parameter_ready(int param_idx);
   /// Starts what has not been started, and waits. Errors: those of the collectives.
@@ -50,6 +69,10 @@ class GradientReducer {
 
   /// Known after finish(): the lowest local element that was not finite before the reduction.
   const std::optional<NonFinite>& non_finite() const { return non_finite_; }
+  /// Known after finish().
+  const CodecUse& codec_use() const { return codec_use_; }
+  /// From the first bucket's start to finish(), in which backward and the collectives ran side by side.
+  double overlap_seconds() const { return overlap_seconds_; }
   /// The step's update is not applied: the residuals go back to what they were when it began.
   void roll_back_residual();
 
@@ -61,6 +84,7 @@ class GradientReducer {
                   Allocation buffer);
   void launch(int bucket_idx);
   CallOptions call_options(int bucket_idx);
+  void note_codecs();
 
   Communicator* comm_;
   const BucketPlan* plan_;
@@ -72,8 +96,11 @@ class GradientReducer {
   std::vector<bool> launched_;
   PendingCalls calls_;
   std::optional<NonFinite> non_finite_;
-  uint32_t step_ = 0;
-  bool compress_ = false;
+  ReducerStep step_;
+  std::vector<int> order_;  ///< buckets as they were launched
+  Clock::time_point first_launch_;
+  double overlap_seconds_ = 0;
+  CodecUse codec_use_;
 };
 
 }  // namespace tern::trainer

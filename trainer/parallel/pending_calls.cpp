@@ -31,6 +31,7 @@ void PendingCalls::add(Result<Work> work, uint64_t bytes_dense) {
 
 Status PendingCalls::wait_all(Traffic& traffic) {
   const auto start = Clock::now();
+  reports_.clear();
   for (Work& work : works_) {
     const Status ended = work.wait();
     if (!ended.ok()) {
@@ -39,7 +40,9 @@ Status PendingCalls::wait_all(Traffic& traffic) {
     }
     traffic.bytes_on_wire += work.report().bytes_on_wire;
     traffic.comm_seconds += work.report().measured_seconds;
+    reports_.push_back(work.report());
   }
+  if (!first_error_.ok()) reports_.clear();
   traffic.bytes_dense += bytes_dense_;
   traffic.exposed_seconds += seconds_since(start);
   works_.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/communicator/communicator.h"
@@ -32,9 +33,12 @@ class PendingCalls {
   bool failed() const { return !first_error_.ok(); }
   /// Waits for all, empties the set and adds to `traffic`. Errors: the first of the collectives'.
   Status wait_all(Traffic& traffic);
+  /// Of the calls that wait_all() last waited for, in call order; none after an error.
+  std::span<const CallReport> reports() const { return reports_; }
 
  private:
   std::vector<Work> works_;
+  std::vector<CallReport> reports_;
   uint64_t bytes_dense_ = 0;
   Status first_error_;
 };

@@ -71,7 +71,7 @@ TEST(GradientReducerTest, EveryOwnerHasTheSumOfAllRanks) {
           auto reducer = GradientReducer::create(comm, plan, {stage, overlap, {}, false});
           ASSERT_TRUE(reducer.ok());
           fill(*reducer, layout, comm.rank());
-          reducer->begin_step(1, false);
+          reducer->begin_step({.step = 1, .compress = false});
           Traffic traffic;
           ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
           EXPECT_FALSE(reducer->non_finite().has_value());
@@ -104,7 +104,7 @@ TEST(GradientReducerTest, AnElementThatIsNotFiniteIsFoundOnItsRankOnly) {
       reducer->gradients()[70'000] = std::numeric_limits<float>::infinity();
       reducer->gradients()[1'234] = std::numeric_limits<float>::quiet_NaN();
     }
-    reducer->begin_step(1, false);
+    reducer->begin_step({.step = 1, .compress = false});
     Traffic traffic;
     ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
     ASSERT_EQ(reducer->non_finite().has_value(), comm.rank() == 1);
@@ -125,24 +125,74 @@ TEST(GradientReducerTest, AResidualIsWhatWasNotSentAndRollsBackWithItsStep) {
     Traffic traffic;
     const std::vector<float> zero(reducer->residual().begin(), reducer->residual().end());
     fill(*reducer, layout, comm.rank());
-    reducer->begin_step(1, true);
+    reducer->begin_step({.step = 1, .compress = true});
     ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
     EXPECT_LT(traffic.bytes_on_wire, traffic.bytes_dense / 4);
     const std::vector<float> first(reducer->residual().begin(), reducer->residual().end());
     EXPECT_NE(first, zero);
 
     fill(*reducer, layout, comm.rank());
-    reducer->begin_step(2, true);
+    reducer->begin_step({.step = 2, .compress = true});
     ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
     const std::vector<float> second(reducer->residual().begin(), reducer->residual().end());
     EXPECT_NE(second, first);
     reducer->roll_back_residual();
     EXPECT_EQ(std::vector<float>(reducer->residual().begin(), reducer->residual().end()), first);
 
-    reducer->begin_step(3, false);  // a dense step neither reads nor changes it
+    reducer->begin_step({.step = 3, .compress = false});  // a dense step neither reads nor changes it
     ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
     reducer->roll_back_residual();
     EXPECT_EQ(std::vector<float>(reducer->residual().begin(), reducer->residual().end()), first);
+  });
+}
+
+TEST(GradientReducerTest, SaysWhatEachBucketsCodecLost) {
+  const ParameterLayout layout(small_model());
+  const BucketPlan plan(layout, {50'000, 2, 4096});
+  on_ranks(2, [&](Communicator& comm) {
+    auto reducer = GradientReducer::create(comm, plan, {2, true, CodecSpec{.id = CodecId::kQ8}, false});
+    ASSERT_TRUE(reducer.ok());
+    int n_compressible = 0;
+    for (const Bucket& bucket : plan.buckets()) n_compressible += bucket.compressible ? 1 : 0;
+    ASSERT_GT(n_compressible, 0);
+    for (const bool measures : {false, true}) {
+      fill(*reducer, layout, comm.rank());
+      reducer->begin_step({.step = 1, .compress = true, .measures_error = measures});
+      Traffic traffic;
+      ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
+      const CodecUse& use = reducer->codec_use();
+      EXPECT_EQ(use.n_encoded, n_compressible);
+      EXPECT_EQ(use.text(), "q8");
+      ASSERT_EQ(use.errors.size(), static_cast<size_t>(plan.size()));
+      for (int i = 0; i < plan.size(); ++i) {
+        const EncodingError& error = use.errors[static_cast<size_t>(i)];
+        const bool is_measured = measures && plan[i].compressible;
+        EXPECT_EQ(error.value > 0, is_measured);
+        EXPECT_EQ(error.vnmse() > 0, is_measured);
+        EXPECT_LT(error.vnmse(), 1e-4);
+      }
+    }
+    reducer->begin_step({.step = 2, .compress = false});
+    Traffic traffic;
+    ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
+    EXPECT_EQ(reducer->codec_use().text(), "none");
+  });
+}
+
+TEST(GradientReducerTest, AutoLeavesWhatIsHiddenDense) {
+  const ParameterLayout layout(small_model());
+  const BucketPlan plan(layout, {50'000, 2, 4096});
+  on_ranks(2, [&](Communicator& comm) {
+    auto reducer = GradientReducer::create(comm, plan, {2, true, CodecChoice::automatic(), false});
+    ASSERT_TRUE(reducer.ok());
+    reducer->begin_step({.step = 1, .compress = true, .hidden_seconds = 1e6});
+    Traffic traffic;
+    ASSERT_TRUE(reduce(*reducer, layout, traffic).ok());
+    EXPECT_EQ(reducer->codec_use().n_encoded, 0);
+    EXPECT_GT(reducer->overlap_seconds(), 0);
+    const CodecCounts counts = comm.codec_counts();
+    EXPECT_GT(counts[static_cast<size_t>(CodecReason::kHidden)], 0U);
+    EXPECT_EQ(counts[static_cast<size_t>(CodecReason::kPays)], 0U);
   });
 }
 
