@@ -240,9 +240,12 @@ Result<Calibration> speeds_of(const World& world) {
   const bool is_one_host = world.local_size == world.size;
   if (!world.config.calibration.empty() || is_one_host || world.in_process)
     return calibration_of(world.config);
-  TERN_ASSIGN(const Calibration measured, calibrate(world));
+  const Result<Calibration> measured = calibrate(world);
+  // Ranks that cannot connect are told so, all of them alike, when the communicator is made.
+  if (!measured.ok()) log_warn("calibrate", "links are not measured: {}", measured.error().message);
   constexpr std::string_view kKey = "calibration";
-  if (world.rank == 0) TERN_TRY(world.store->set(kKey, to_json(measured)));
+  if (world.rank == 0)
+    TERN_TRY(world.store->set(kKey, to_json(measured.ok() ? *measured : built_in_calibration())));
   TERN_ASSIGN(const std::string text,
               world.store->get(kKey, Deadline::after(world.config.bootstrap_timeout)));
   TERN_ASSIGN(Calibration speeds, parse_calibration(text, "of rank 0"));

@@ -17,8 +17,9 @@ namespace tern {
 Result<Calibration> calibrate(const World& world);
 
 /// What the planners of a world price with, equal on all ranks: the file that TERN_CALIBRATION names; else,
-/// for processes on several hosts, what calibrate() finds now; else what is built in. Collective, once.
-/// Errors: those of calibrate() and calibration_of().
+/// for processes on several hosts, what calibrate() finds now; else, or when that fails (with a warning), what
+/// is built in. Collective, once.
+/// Errors: those of calibration_of(); kTimeout, kPeerLost.
 Result<Calibration> speeds_of(const World& world);
 
 }  // namespace tern
