@@ -128,19 +128,12 @@ std::vector<Option> options_of(const SimQuestion& q, std::span<const int> hosts,
 }
 
 Result<std::vector<CodecSpec>> codecs_of(const SimQuestion& q) {
-  if (q.codec != "auto") {
-    TERN_ASSIGN(const CodecSpec spec, parse_codec(q.codec));
-    return std::vector<CodecSpec>{spec};
-  }
-  std::vector<CodecSpec> specs;
-  for (const CodecInfo& codec : codecs()) {
-    const CodecSpec spec{.id = codec.id};
-    const bool is_none = codec.id == CodecId::kNone;
-    const bool pays = codec.bits_per_element(spec, q.elt) < 8.0 * static_cast<double>(q.elt);
-    if (is_none ||
-        (pays && codec.residual != ResidualUse::kMandatory && q.collective != Collective::kBarrier))
-      specs.push_back(spec);
-  }
+  TERN_ASSIGN(const CodecChoice choice, parse_codec_choice(q.codec));
+  if (!choice.is_automatic) return std::vector<CodecSpec>{choice.spec};
+  std::vector<CodecSpec> specs = {CodecSpec()};
+  if (q.collective == Collective::kBarrier) return specs;
+  for (const CodecSpec& spec : allowed_codecs(choice.max_loss_gap, /*has_residual=*/true, q.elt))
+    specs.push_back(spec);
   return specs;
 }
 

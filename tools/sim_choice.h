@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/codec/codec.h"
+#include "runtime/codec/codec_choice.h"
 #include "runtime/plan/simulate_cluster.h"
 
 namespace tern::tools {
@@ -25,7 +25,7 @@ struct SimQuestion {
   uint64_t n_bytes = 0;            ///< the whole vector, dense
   size_t elt = 4;                  ///< bytes per dense element
   std::string algorithm = "auto";  ///< or one of algorithm_names(), optionally with its segments: "ring@1M"
-  std::string codec = "auto";      ///< or none, or NAME[:key=value,...]; auto: those that need no residual
+  std::string codec = "auto";      ///< the grammar of parse_codec_choice(); auto: as if with a residual
 };
 
 struct SimChoice {
@@ -45,8 +45,7 @@ std::vector<std::string> algorithm_names(const SimQuestion& question);
 /// Found by branch and bound over algorithms, segment sizes and codecs.
 /// Cost:   a fold per algorithm that is not ruled out; see simulate(). 1024 ranks take seconds, 16384 without
 /// a
-///         codec a minute; with one, making the encoded plans takes half a minute at 4096 ranks and grows
-///         with the cube.
+///         codec a minute, with one about four: making and folding encoded plans grows with the square.
 /// Errors: kInvalidArgument (no such algorithm, codec, root or groups), kUnsupported (nothing can run the
 /// call).
 Result<SimChoice> fastest_on(const SimQuestion& question);

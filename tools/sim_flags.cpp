@@ -40,7 +40,8 @@ void add_flags(CLI::App& command, SimFlags& flags) {
   command.add_option("--collective", flags.collective, "what is called")->capture_default_str();
   command.add_option("--size", flags.size, "bytes of the whole vector, fp32")->capture_default_str();
   command.add_option("--algorithm", flags.algorithm, "auto, or NAME[@segment size]")->capture_default_str();
-  command.add_option("--codec", flags.codec, "auto, none or NAME[:key=value,...]")->capture_default_str();
+  command.add_option("--codec", flags.codec, "auto[:max_loss_gap=PERCENT], none or NAME[:key=value,...]")
+      ->capture_default_str();
   command.add_option("--ranks", flags.n_ranks, "instead of the cluster's own number")
       ->check(CLI::Range(1, 16384));
   command.add_option("--root", flags.root, "where the collective has one")->check(CLI::Range(0, 16383));

@@ -49,7 +49,8 @@ Result<CostModel> model_of(const PlanQuestion& q, const Config& config) {
   // As if every host were this machine.
   const std::vector<int> cores(static_cast<size_t>(q.n_ranks), usable_cores());
   CostModel model = cost_model(world, world.all_ranks(), cores, speeds);
-  return q.codec.is_dense() ? model : encoded_model(std::move(model), q.codec.spec, sizeof(float), speeds.codecs);
+  if (q.codec.is_dense()) return model;
+  return encoded_model(std::move(model), q.codec.spec, sizeof(float), speeds.codecs);
 }
 
 Status check(const PlanQuestion& q) {

@@ -35,9 +35,10 @@ std::string codec_text(const RunPlan& plan, const BucketPlan& buckets) {
         to_string(plan.codec), buckets.size());
   }
   if (plan.codec.is_automatic)
-    return fmt::format("{}: as the planner finds that it pays in {} of {} buckets{}; dense for the first {} steps",
-                       to_string(plan.codec), n_encoded, buckets.size(),
-                       plan.residual ? ", with residual" : "", plan.dense_steps);
+    return fmt::format(
+        "{}: as the planner finds that it pays in {} of {} buckets{}; dense for the first {} steps",
+        to_string(plan.codec), n_encoded, buckets.size(), plan.residual ? ", with residual" : "",
+        plan.dense_steps);
   const double bits = info(plan.codec.spec.id).bits_per_element(plan.codec.spec, sizeof(float));
   return fmt::format(
       "{}, {:.3g} bits per element, gradients 1/{:.1f} of dense in {} of {} buckets{}; dense for the first "

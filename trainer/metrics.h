@@ -28,9 +28,9 @@ struct StepRecord {
   int64_t tokens = 0;    ///< of all ranks
   double step_seconds = 0;
   double data_wait_seconds = 0;
-  Traffic gradients;    ///< reduction of gradients
-  Traffic parameters;   ///< gathering of updated parameters, and the few bytes of agreement
-  std::string codec;    ///< of this step's gradients; "none": all were dense
+  Traffic gradients;         ///< reduction of gradients
+  Traffic parameters;        ///< gathering of updated parameters, and the few bytes of agreement
+  std::string codec;         ///< of this step's gradients; "none": all were dense
   uint64_t n_saturated = 0;  ///< elements that hit the codec's range
   std::optional<CodecTelemetry> telemetry;
   double mfu = 0;       ///< flops of the model over the peak of the cores used; 0: peak not measured

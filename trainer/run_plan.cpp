@@ -105,10 +105,9 @@ Result<RunPlan> plan_run(const RunConfig& config, const Ranks& ranks) {
       !plan.codec.is_automatic && !fit.ok())
     return error(fit.error().code, "communication.residual: {}", fit.error().message);
   const CodecTraits traits = traits_of(plan.codec, plan.residual);
-  plan.dense_steps = plan.codec.is_dense()
-                         ? 0
-                         : config.communication.dense_steps.value_or(
-                               default_dense_steps(config.run.steps, traits.must_keep));
+  plan.dense_steps = plan.codec.is_dense() ? 0
+                                           : config.communication.dense_steps.value_or(
+                                                 default_dense_steps(config.run.steps, traits.must_keep));
   if (config.model.vocab < kByteVocabulary) {
     return error(Code::kInvalidArgument,
                  "model.vocab_size {} is smaller than the {} tokens of data.tokenizer bytes",

@@ -112,7 +112,7 @@ struct CodecInfo {
   /// encoded from out.dtype. Null: decode_run() rounded to out.dtype.
   void (*decode_exactly)(const CodecSpec&, const std::byte* wire, View out) = nullptr;
   LossGap loss_gap;
-  CodecSpeed speed;  ///< what bench/codec_perf measured on a 2-core Xeon (AVX-512), for plans to be priced with
+  CodecSpeed speed;  ///< as bench/codec_perf measured on a 2-core Xeon (AVX-512); plans are priced with it
 };
 
 /// All codecs, in the order of CodecId.

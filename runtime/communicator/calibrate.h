@@ -6,9 +6,9 @@
 
 namespace tern {
 
-/// Times copies, sums and codecs in a core's cache, copies beyond it, and messages between rank 0 and the first other
-/// rank of its host and the first rank of another host; what the world does not have keeps its built-in
-/// value. Collective.
+/// Times copies, sums and codecs in a core's cache, copies beyond it, and messages between rank 0 and the
+/// first other rank of its host and the first rank of another host; what the world does not have keeps its
+/// built-in value. Collective.
 ///
 /// Result: measured by rank 0; other ranks get what is built in.
 /// Cost:   about 0.1 s, and for each of the two links as much again, in which up to 320 MiB pass; of all
@@ -17,9 +17,8 @@ namespace tern {
 Result<Calibration> calibrate(const World& world);
 
 /// What the planners of a world price with, equal on all ranks: the file that TERN_CALIBRATION names; else,
-/// for processes on several hosts, what calibrate() finds now; else, or when that fails (with a warning), what
-/// is built in. Collective, once.
-/// Errors: those of calibration_of(); kTimeout, kPeerLost.
+/// for processes on several hosts, what calibrate() finds now; else, or when that fails (with a warning),
+/// what is built in. Collective, once. Errors: those of calibration_of(); kTimeout, kPeerLost.
 Result<Calibration> speeds_of(const World& world);
 
 }  // namespace tern

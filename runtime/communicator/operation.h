@@ -24,7 +24,7 @@ struct CallOptions {
   uint32_t step = 0;           ///< training step and bucket, part of the wire header of encoded messages
   uint32_t bucket = 0;
   bool measures_error = false;  ///< encoded calls: CallReport::error, at the cost of a decoding
-  double hidden_seconds = 0;  ///< codec auto: of the call that other work hides; the same on all ranks
+  double hidden_seconds = 0;    ///< codec auto: of the call that other work hides; the same on all ranks
   double factor = 1;   ///< Op::kPremulSum: what this rank's input is multiplied with; may differ per rank
   Seconds timeout{0};  ///< 0: TERN_TIMEOUT
 };

@@ -60,8 +60,8 @@ class Planner {
   /// algorithm).
   Result<const Decision*> decide(const Shape& shape);
 
-  /// How a call would run with each codec that auto may take, fastest first; those that cannot run it are left
-  /// out. shape.codec is not looked at. Errors: those of decide() for the dense call.
+  /// How a call would run with each codec that auto may take, fastest first; those that cannot run it are
+  /// left out. shape.codec is not looked at. Errors: those of decide() for the dense call.
   Result<std::vector<std::pair<CodecSpec, const Decision*>>> codec_candidates(Shape shape,
                                                                               const CodecQuestion& question);
   /// Auto's choice of them, or dense. Cost: the first time for a shape a decision per codec, then as

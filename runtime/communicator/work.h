@@ -18,15 +18,15 @@ struct CallReport {
   std::string algorithm;
   CodecSpec codec;
   CodecReason codec_reason = CodecReason::kDense;
-  size_t segment_bytes = 0;      ///< of a chunk; 0: not cut
-  size_t bytes_on_wire = 0;      ///< payload this rank sent, wire headers of codecs included
-  double predicted_seconds = 0;  ///< by the planner
+  size_t segment_bytes = 0;            ///< of a chunk; 0: not cut
+  size_t bytes_on_wire = 0;            ///< payload this rank sent, wire headers of codecs included
+  double predicted_seconds = 0;        ///< by the planner
   double predicted_dense_seconds = 0;  ///< of the same call not encoded, where codec auto weighed it
-  double measured_seconds = 0;   ///< from start of execution to completion
-  double queued_seconds = 0;     ///< between the call and the start of its execution (asynchronous calls)
-  bool non_finite = false;       ///< an encoded block of this rank held a NaN or an infinity
-  uint32_t n_saturated = 0;      ///< elements that hit the codec's range
-  EncodingError error;           ///< of what this rank encoded, where CallOptions::measures_error
+  double measured_seconds = 0;         ///< from start of execution to completion
+  double queued_seconds = 0;  ///< between the call and the start of its execution (asynchronous calls)
+  bool non_finite = false;    ///< an encoded block of this rank held a NaN or an infinity
+  uint32_t n_saturated = 0;   ///< elements that hit the codec's range
+  EncodingError error;        ///< of what this rank encoded, where CallOptions::measures_error
 
   /// Back to the beginning, keeping the text's memory.
   void clear() {

@@ -33,11 +33,11 @@ struct Call {
   Chunks chunks;
   const void* in = nullptr;
   void* out = nullptr;
-  size_t segment = 0;         ///< elements of a chunk; 0: not cut
-  float* residual = nullptr;  ///< of the whole vector; null: none
+  size_t segment = 0;           ///< elements of a chunk; 0: not cut
+  float* residual = nullptr;    ///< of the whole vector; null: none
   bool measures_error = false;  ///< of what is encoded here
-  WireTag tag;                ///< step and bucket
-  Seconds timeout{0};         ///< what `deadline` was made of, for messages
+  WireTag tag;                  ///< step and bucket
+  Seconds timeout{0};           ///< what `deadline` was made of, for messages
   Deadline deadline;
 };
 

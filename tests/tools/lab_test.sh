@@ -53,8 +53,8 @@ grep -q 'Out of bounds values : 0 OK' "$work/out" || fail "$(cat "$work/out")"
 [ $(($(sent) - before)) -gt 2000000 ] || fail "host 2 sent only $(($(sent) - before)) bytes"
 
 # On such a wire codecs pay, as ranks find out by themselves; on a small vector they never do.
-"$lab" run -n 3 -- "$program" -b 16K -e 1M -f 64 -n 2 -w 1 --codec auto --json "$work/auto.json" >"$work/out" ||
-  fail "$(cat "$work/out")"
+"$lab" run -n 3 -- "$program" -b 16K -e 1M -f 64 -n 2 -w 1 --codec auto --json "$work/auto.json" \
+  >"$work/out" || fail "$(cat "$work/out")"
 chosen=$(jq -r '[.results[].codec] | join(" ")' "$work/auto.json")
 [ "$chosen" = "none q8" ] || fail "codec auto chose $chosen"
 jq -e '.out_of_bounds.count == 0' "$work/auto.json" >/dev/null || fail "$(cat "$work/auto.json")"

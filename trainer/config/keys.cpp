@@ -108,7 +108,8 @@ constexpr auto kKeys = std::to_array<Key>({
     {"deepspeed.wall_clock_breakdown", kAny, "null", "", "accepted; metrics.jsonl holds the times"},
     {"deepspeed.zero_allow_untested_optimizer", kAny, "null", "", "accepted, without effect"},
     // How gradients travel.
-    {"communication.codec", kText, "\"none\"", "none, NAME[:key=value,...] or auto[:max_loss_gap=PERCENT], see tern info",
+    {"communication.codec", kText, "\"none\"",
+     "none, NAME[:key=value,...] or auto[:max_loss_gap=PERCENT], see tern info",
      "codec of gradients; auto: whichever the planner finds to pay, beside what backward hides"},
     {"communication.residual", kFlag, "null", "", "error feedback; absent: as the codec demands"},
     {"communication.dense_steps", kInteger, "null", "0..1000000000",

@@ -11,8 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(CodecChoice, TextGivesBackTheChoice) {
-  for (const char* text : {"none", "q8", "topk:k=64", "auto", "auto:max_loss_gap=0.3", "auto:max_loss_gap=100",
-                           "auto:max_loss_gap=1e-3"}) {
+  for (const char* text : {"none", "q8", "topk:k=64", "auto", "auto:max_loss_gap=0.3",
+                           "auto:max_loss_gap=100", "auto:max_loss_gap=1e-3"}) {
     const auto choice = parse_codec_choice(text);
     ASSERT_TRUE(choice.ok()) << choice.error().message;
     const auto again = parse_codec_choice(to_string(*choice));

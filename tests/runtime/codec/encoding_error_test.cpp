@@ -43,8 +43,7 @@ TEST(EncodingError, IsTheSquaredDifferenceToWhatWasEncoded) {
       double lost = 0;
       double value = 0;
       for (size_t i = 0; i < kN; ++i) {
-        const double x =
-            static_cast<double>(in[i]) + (has_residual ? static_cast<double>(before[i]) : 0.0);
+        const double x = static_cast<double>(in[i]) + (has_residual ? static_cast<double>(before[i]) : 0.0);
         lost += (out[i] - x) * (out[i] - x);
         value += x * x;
       }
