@@ -8,6 +8,7 @@
 #include <random>
 
 #include "kernels/arithmetic.h"
+#include "runtime/base/philox.h"
 #include "runtime/codec/codec.h"
 #include "runtime/plan/registry.h"
 #include "tests/ranks.h"
@@ -151,6 +152,63 @@ TEST(CodecCollectives, WhatIsNotSentStaysInTheResidual) {
       for (size_t i = 0; i < kN; ++i) balance[i] += mine[i] - static_cast<double>(residual[i]);
     });
     for (size_t i = 0; i < kN; ++i) ASSERT_NEAR(balance[i], 0, 2e-6) << codec.name << " element " << i;
+  }
+}
+
+/// One step: reduce_scatter, or all_reduce by one of the algorithms that encode, in turns.
+Status sum_encoded(Communicator& comm, std::span<const float> in, std::span<float> out, CallOptions call) {
+  std::vector<std::string_view> choices = {""};
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.can_encode() &&
+        algorithm.supports({.collective = Collective::kAllReduce, .n_ranks = comm.size()}))
+      choices.push_back(algorithm.name);
+  }
+  call.algorithm = choices[call.step % choices.size()];
+  std::ranges::fill(out, 0.0F);
+  if (call.algorithm.empty()) {
+    const size_t n_share = in.size() / static_cast<size_t>(comm.size());
+    return comm.reduce_scatter(in, out.subspan(n_share * static_cast<size_t>(comm.rank()), n_share), Op::kSum,
+                               call);
+  }
+  TERN_TRY(comm.all_reduce(in, out, Op::kSum, call));
+  if (comm.rank() != 0) std::ranges::fill(out, 0.0F);  // the ranks' outputs together are the sum once
+  return {};
+}
+
+/// Of one rank's steps with one codec: the sum of what it was given less its part of what arrived and the
+/// residual. The gradients are multiples of 2^-6: no sum of them, of codes times scales and of residuals is
+/// rounded.
+std::vector<double> unsent(Communicator& comm, const CodecSpec& spec, size_t n, uint32_t n_steps) {
+  Philox random(7, static_cast<uint64_t>(comm.rank()));
+  std::vector<float> in(n), out(n), residual(n);
+  std::vector<double> balance(n);
+  for (uint32_t step = 0; step < n_steps; ++step) {
+    for (float& x : in) x = static_cast<float>(static_cast<int>(random.below(129)) - 64) * 0x1p-6F;
+    const Status status =
+        sum_encoded(comm, in, out, {.codec = spec, .residual = residual.data(), .step = step});
+    EXPECT_TRUE(status.ok()) << status.error().to_string();
+    for (size_t i = 0; i < n; ++i) balance[i] += static_cast<double>(in[i]) - static_cast<double>(out[i]);
+  }
+  for (size_t i = 0; i < n; ++i) balance[i] -= static_cast<double>(residual[i]);
+  return balance;
+}
+
+TEST(CodecCollectives, AThousandStepsLoseNothingToTheBit) {
+  constexpr size_t kN = 600;
+  std::mutex mutex;
+  std::vector<std::vector<double>> balances(codecs().size(), std::vector<double>(kN));
+  on_ranks(3, quick_config(), [&](Communicator& comm) {
+    for (const CodecInfo& codec : codecs()) {
+      if (codec.residual == ResidualUse::kNone) continue;
+      const auto mine = unsent(comm, {.id = codec.id}, kN, 1000);
+      const std::lock_guard lock(mutex);
+      auto& balance = balances[static_cast<size_t>(codec.id)];
+      for (size_t i = 0; i < kN; ++i) balance[i] += mine[i];
+    }
+  });
+  for (const CodecInfo& codec : codecs()) {
+    const auto& balance = balances[static_cast<size_t>(codec.id)];
+    for (size_t i = 0; i < kN; ++i) ASSERT_EQ(balance[i], 0) << codec.name << " element " << i;
   }
 }
 
