@@ -115,11 +115,12 @@ Result<std::unique_ptr<Transport>> connect_routes(const Routes& routes, const Gr
 Result<std::unique_ptr<Transport>> connect_carriers(const Group& group) {
   TERN_ASSIGN(const auto domains, domains_of_all(group));
   const std::string& wanted = group.world.config.transport;
+  // A single rank has no pair that asks for a row.
+  const bool takes_any = wanted == "auto" && group.members.size() == 1;
   for (size_t row = 0; row < kCarriers.size(); ++row) {
-    // One that joins all is taken for all: also the only way to connect a single rank.
     const Status joined = joins_all(domains, row, kCarriers[row].name);
     if (!joined.ok() && wanted == kCarriers[row].name) return joined.error();
-    if (joined.ok() && (wanted == "auto" || wanted == kCarriers[row].name)) {
+    if (joined.ok() && (takes_any || wanted == kCarriers[row].name)) {
       return connect_by(kCarriers[row], group, group.members);
     }
   }
