@@ -34,7 +34,7 @@ constexpr std::array<TransportInfo, 5> kTransports = {{
      "processes of one machine; memory from tern::allocate is read in place, other memory through slots",
      shm_domain, connect_shm},
     {"ucx", "between machines: UCX over RDMA where there is such a network, else TCP", ucx_domain,
-     connect_ucx, true},
+     connect_ucx, true, ucx_drawback},
     {"tcp", "between machines: TCP sockets, from memory to memory without a copy of Tern's", tcp_domain,
      connect_tcp, true},
     {"faulty", "the others, with the faults of TERN_FAULTS (without it: delays and stalls); for tests",
@@ -55,7 +55,12 @@ std::string pack_domains(const World& world) {
   std::string bytes;
   for (const TransportInfo& row : kCarriers) {
     std::string why_not;
-    append_text(bytes, row.domain(world, &why_not));
+    std::string domain = row.domain(world, &why_not);
+    if (world.config.transport == "auto" && !domain.empty() && row.drawback != nullptr) {
+      why_not = row.drawback();
+      if (!why_not.empty()) domain.clear();
+    }
+    append_text(bytes, domain);
     append_text(bytes, why_not);
   }
   return bytes;

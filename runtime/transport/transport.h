@@ -104,6 +104,8 @@ struct TransportInfo {
                                                 std::string_view key);
   /// Ranks of one machine talk through the network stack too.
   bool is_network = false;
+  /// Why another row is better here, though this one can be used: auto passes it over then. "": it is not so.
+  std::string (*drawback)() = nullptr;
 };
 
 std::span<const TransportInfo> transports();
@@ -112,9 +114,9 @@ Result<const TransportInfo*> find_transport(std::string_view name);
 bool is_network(std::string_view name);
 
 /// Connects ranks of the world (`members`, ascending, this rank among them): by the one transport that config
-/// names, or (auto) shared memory inside hosts and UCX between them, behind one Transport. TERN_FAULTS wraps
-/// it in `faulty`. key: unique per communicator. Collective over the members. Errors: kUnsupported saying
-/// which transport cannot be used and why; kTimeout, kPeerLost.
+/// names, or (auto) shared memory inside hosts and between them UCX where there is RDMA, else TCP, behind one
+/// Transport. TERN_FAULTS wraps it in `faulty`. key: unique per communicator. Collective over the members.
+/// Errors: kUnsupported saying which transport cannot be used and why; kTimeout, kPeerLost.
 Result<std::unique_ptr<Transport>> connect(const World& world, std::span<const int> members,
                                            std::string_view key);
 

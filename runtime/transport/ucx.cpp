@@ -9,6 +9,10 @@ std::string ucx_domain(const World& /*world*/, std::string* /*why_not*/) {
   return "ucx";
 }
 
+std::string ucx_drawback() {
+  return ucx::has_rdma_device() ? "" : "there is no RDMA device";
+}
+
 Result<std::unique_ptr<Transport>> connect_ucx(const World& world, std::span<const int> members,
                                                std::string_view key) {
   // The number that connection requests carry is fixed when the worker is made, before the session's secret

@@ -50,12 +50,6 @@ constexpr Preference kPreferences[] = {
     {"RNDV_THRESH", "1m", false},
 };
 
-bool has_rdma_device() {
-  std::error_code problem;
-  const std::filesystem::directory_iterator devices("/sys/class/infiniband", problem);
-  return !problem && devices != std::filesystem::directory_iterator();
-}
-
 // UCX reports on stderr what we report as errors of calls; a user who wants to see its view sets
 // UCX_LOG_LEVEL.
 void quieten() {
@@ -67,6 +61,12 @@ size_t size_of_address(const sockaddr_storage& address) {
 }
 
 }  // namespace
+
+bool has_rdma_device() {
+  std::error_code problem;
+  const std::filesystem::directory_iterator devices("/sys/class/infiniband", problem);
+  return !problem && devices != std::filesystem::directory_iterator();
+}
 
 Result<sockaddr_storage> socket_address(const std::string& address, int port) {
   sockaddr_storage storage = {};

@@ -95,6 +95,8 @@ class Worker {
   std::vector<ucp_ep_h> endpoints_;
 };
 
+bool has_rdma_device();
+
 /// Errors: kCorrupt when it is not a numeric IP address.
 Result<sockaddr_storage> socket_address(const std::string& address, int port);
 

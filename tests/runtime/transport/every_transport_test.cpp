@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <deque>
@@ -108,6 +109,19 @@ TEST_P(EveryTransport, CarriesEverySizeFromEveryRankToEveryOther) {
       for (Sending& sending : sends) expect_done(self, sending.request);
       ++number;
     }
+  });
+}
+
+TEST(AutoTransport, JoinsRanksOfAHostByShmAndHostsByUcxWhereThereIsRdmaElseByTcp) {
+  const auto setups = every_setup();
+  const auto two_hosts =
+      std::find_if(setups.begin(), setups.end(), [](const auto& setup) { return setup.name == "two_hosts"; });
+  ASSERT_NE(two_hosts, setups.end());
+  const TransportInfo& ucx = *find_transport("ucx").value();
+  run_ranks(*two_hosts, 4, [&](RankUnderTest& self) {
+    std::string why_not;
+    const bool takes_ucx = !ucx.domain(self.world, &why_not).empty() && ucx.drawback().empty();
+    EXPECT_EQ(self.transport->name(), takes_ucx ? "shm+ucx" : "shm+tcp") << "rank " << self.rank();
   });
 }
 
