@@ -22,7 +22,12 @@ void low_rank_project(const LowRankShape& shape, const float* m, const float* q,
 /// Q = P^T M. q: rank * cols floats. Cost: 2 rows cols rank flops; M is read once.
 void low_rank_back_project(const LowRankShape& shape, const float* m, const float* p, float* q);
 
+struct LowRankFactors {
+  const float* p = nullptr;
+  const float* q = nullptr;
+};
+
 /// out = in - P Q, or P Q where `in` is null. in == out is allowed. Cost: 2 rows cols rank flops.
-void low_rank_expand(const LowRankShape& shape, const float* p, const float* q, const float* in, float* out);
+void low_rank_expand(const LowRankShape& shape, const LowRankFactors& factors, const float* in, float* out);
 
 }  // namespace tern

@@ -56,15 +56,15 @@ void back_project(const LowRankShape& s, const float* m, const float* p, float* 
   for (size_t i = 0; i < s.rows; ++i) add_rows(s, m + i * s.cols, p + i * s.rank, q);
 }
 
-void expand(const LowRankShape& s, const float* p, const float* q, const float* in, float* out) {
+void expand(const LowRankShape& s, const LowRankFactors& factors, const float* in, float* out) {
   constexpr size_t kRun = 256;  // of a row, summed up in the first-level cache
   for (size_t i = 0; i < s.rows; ++i) {
     for (size_t begin = 0; begin < s.cols; begin += kRun) {
       const size_t n = std::min(kRun, s.cols - begin);
       float sum[kRun] = {};
       for (size_t k = 0; k < s.rank; ++k) {
-        const float factor = p[i * s.rank + k];
-        const float* const from = q + k * s.cols + begin;
+        const float factor = factors.p[i * s.rank + k];
+        const float* const from = factors.q + k * s.cols + begin;
         for (size_t j = 0; j < n; ++j) sum[j] += factor * from[j];
       }
       const size_t at = i * s.cols + begin;
@@ -90,8 +90,8 @@ void low_rank_project(const LowRankShape& shape, const float* m, const float* q,
 void low_rank_back_project(const LowRankShape& shape, const float* m, const float* p, float* q) {
   HWY_DYNAMIC_DISPATCH(back_project)(shape, m, p, q);
 }
-void low_rank_expand(const LowRankShape& shape, const float* p, const float* q, const float* in, float* out) {
-  HWY_DYNAMIC_DISPATCH(expand)(shape, p, q, in, out);
+void low_rank_expand(const LowRankShape& shape, const LowRankFactors& factors, const float* in, float* out) {
+  HWY_DYNAMIC_DISPATCH(expand)(shape, factors, in, out);
 }
 
 }  // namespace tern

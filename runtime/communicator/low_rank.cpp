@@ -88,9 +88,9 @@ Status LowRank::average(Communicator& comm, std::span<float> matrix, std::span<f
   }
   orthonormalise();
   low_rank_back_project(shape_, matrix.data(), p_.data(), q_.data());
-  low_rank_expand(shape_, p_.data(), q_.data(), matrix.data(), residual.data());
+  low_rank_expand(shape_, {p_.data(), q_.data()}, matrix.data(), residual.data());
   TERN_TRY(comm.all_reduce(std::span<const float>(q_), std::span<float>(q_), Op::kAvg, dense));
-  low_rank_expand(shape_, p_.data(), q_.data(), nullptr, matrix.data());
+  low_rank_expand(shape_, {p_.data(), q_.data()}, nullptr, matrix.data());
   for (size_t k = 0; k < shape_.rank; ++k) {
     const auto first = q_.begin() + static_cast<std::ptrdiff_t>(k * shape_.cols);
     const auto last = first + static_cast<std::ptrdiff_t>(shape_.cols);

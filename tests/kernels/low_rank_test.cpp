@@ -21,7 +21,7 @@ std::vector<float> random_values(size_t n, uint64_t stream) {
   return values;
 }
 
-constexpr LowRankShape kShapes[] = {{1, 1, 1},    {3, 5, 2},   {7, 16, 3},  {16, 15, 4},
+constexpr LowRankShape kShapes[] = {{1, 1, 1},    {3, 5, 2},   {7, 16, 3},   {16, 15, 4},
                                     {33, 257, 5}, {64, 31, 8}, {40, 300, 32}};
 
 std::vector<double> product(const LowRankShape& s, std::span<const float> p, std::span<const float> q) {
@@ -61,8 +61,8 @@ TEST_P(LowRankOnEveryTarget, ComputesTheProducts) {
     const std::vector<double> whole = product(s, p, q);
     std::vector<float> out(m.size());
     std::vector<float> rest = m;
-    low_rank_expand(s, p.data(), q.data(), nullptr, out.data());
-    low_rank_expand(s, p.data(), q.data(), rest.data(), rest.data());
+    low_rank_expand(s, {p.data(), q.data()}, nullptr, out.data());
+    low_rank_expand(s, {p.data(), q.data()}, rest.data(), rest.data());
     for (size_t i = 0; i < m.size(); ++i) {
       ASSERT_NEAR(out[i], whole[i], bound) << i;
       ASSERT_EQ(rest[i], m[i] - out[i]) << i;
@@ -80,7 +80,7 @@ TEST(LowRankKernels, GiveTheSameBitsOnEveryTarget) {
       std::vector<float> p(s.rows * s.rank), back(s.cols * s.rank), out(m.size());
       low_rank_project(s, m.data(), q.data(), p.data());
       low_rank_back_project(s, m.data(), p.data(), back.data());
-      low_rank_expand(s, p.data(), back.data(), m.data(), out.data());
+      low_rank_expand(s, {p.data(), back.data()}, m.data(), out.data());
       p.insert(p.end(), back.begin(), back.end());
       p.insert(p.end(), out.begin(), out.end());
       results.push_back(std::move(p));

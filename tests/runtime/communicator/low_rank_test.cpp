@@ -48,7 +48,7 @@ TEST(LowRank, AMatrixOfThatRankIsSentWhole) {
     const std::vector<float> p = random_values(shape.rows * shape.rank, 100 + static_cast<uint64_t>(rank));
     const std::vector<float> q = random_values(shape.rank * shape.cols, 7);
     std::vector<float> m(shape.rows * shape.cols);
-    low_rank_expand(shape, p.data(), q.data(), nullptr, m.data());
+    low_rank_expand(shape, {p.data(), q.data()}, nullptr, m.data());
     return m;
   };
   const std::vector<double> exact = mean(3, shape.rows * shape.cols, gradient);
@@ -98,8 +98,7 @@ TEST(LowRank, AllRanksGetTheSameBitsAndNothingIsLost) {
       for (size_t i = 0; i < n; ++i) {
         double exact = 0;
         for (int step = 0; step < kSteps; ++step)
-          for (int r = 0; r < n_ranks; ++r)
-            exact += static_cast<double>(gradient(r, step)[i]) / n_ranks;
+          for (int r = 0; r < n_ranks; ++r) exact += static_cast<double>(gradient(r, step)[i]) / n_ranks;
         ASSERT_NEAR(sent[i] + kept[i], exact, 1e-4) << i;
         if (i == 50) break;  // each costs all gradients again
       }
