@@ -11,13 +11,15 @@ namespace tern::trainer {
 /// In order of construction; later ones point at earlier ones.
 struct Trainer::Parts {
   Parts(Communicator& comm, const RunConfig& config, const RunPlan& plan, Model<float> a_model,
-        Dataset a_dataset)
+        const Dataset& a_dataset)
       : model(std::move(a_model)),
-        dataset(std::move(a_dataset)),
+        dataset(a_dataset),
         buckets(model.layout(), plan.buckets),
         optimizer(comm, buckets, config.zero.stage) {}
 
-  std::span<float> params() { return memory.as<float>().first(static_cast<size_t>(buckets.n_padded())); }
+  std::span<float> params() const {
+    return memory.as<float>().first(static_cast<size_t>(buckets.n_padded()));
+  }
   /// What the model sees: without the padding of the buckets.
   std::span<float> unpadded(std::span<float> flat) const {
     return flat.first(static_cast<size_t>(model.layout().n_elements()));
@@ -35,13 +37,13 @@ struct Trainer::Parts {
 
 Result<std::unique_ptr<Trainer>> Trainer::create(Communicator& comm, const RunConfig& config,
                                                  const RunPlan& plan, const TokenFile& tokens) {
-  TERN_ASSIGN(Dataset dataset,
+  TERN_ASSIGN(const Dataset dataset,
               Dataset::create(tokens.tokens(),
                               {config.data.sequence_length, config.data.validation_fraction,
                                config.data.shuffle_seed, plan.batch.train, config.run.val_batches > 0}));
   const Shape shape{static_cast<int>(plan.batch.micro), config.data.sequence_length};
   TERN_ASSIGN(Model<float> model, Model<float>::create(config.model, shape, plan.threads));
-  auto parts = std::make_unique<Parts>(comm, config, plan, std::move(model), std::move(dataset));
+  auto parts = std::make_unique<Parts>(comm, config, plan, std::move(model), dataset);
   parts->text = tokens.source();
   TERN_ASSIGN(GradientReducer reducer,
               GradientReducer::create(comm, parts->buckets,

@@ -89,7 +89,7 @@ Status GradientReducer::finish(Traffic& traffic) {
   for (int bucket_idx = 0; bucket_idx < plan_->size(); ++bucket_idx) {
     if (!launched_[static_cast<size_t>(bucket_idx)]) launch(bucket_idx);
   }
-  const Status status = calls_.wait_all(traffic);
+  Status status = calls_.wait_all(traffic);
   note_codecs();
   return status;
 }
