@@ -1,5 +1,7 @@
 #include "runtime/transport/tcp_transport.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 
 #include "runtime/bootstrap/socket.h"
@@ -13,6 +15,10 @@ constexpr auto kLookEvery = std::chrono::milliseconds(20);
 /// sends here before it serves the one that is waited for.
 constexpr unsigned kPollsPerLookAround = 4;
 constexpr Seconds kGoodbyeTime{5};
+/// Bytes under way inside this machine: left alone, the system lets them grow to megabytes, which then pass
+/// through memory instead of a cache. Between machines it knows better how many the way holds. Found on 2
+/// cores by all_reduce_perf -b 512K -e 32M with TERN_TRANSPORT=tcp.
+constexpr int kSendBufferHere = 256 << 10;
 
 std::vector<int> ranks_of(const std::vector<Member>& members) {
   std::vector<int> ranks;
@@ -77,6 +83,8 @@ void TcpTransport::connect(Peer& peer) {
   const Member& member = connection_.members[peer.member];
   Result<Fd> fd = start_connecting(member.address, member.port);
   if (!fd) return detector_.suspect(peer.member, fd.error().message);
+  const bool is_here = member.address == connection_.members[connection_.self].address;
+  if (is_here) setsockopt(fd->get(), SOL_SOCKET, SO_SNDBUF, &kSendBufferHere, sizeof kSendBufferHere);
   peer.out.open(std::move(*fd), greeting(connection_.self, member.key_to));
 }
 
