@@ -210,6 +210,12 @@ Status time_link(const World& world, Transport& transport, int peer, Link& link)
   return {};
 }
 
+Status time_peer(const World& world, int peer, Link& link) {
+  const std::vector<int> ends = {0, peer};
+  TERN_ASSIGN(const auto transport, connect(world, ends, fmt::format("calibrate/{}", peer)));
+  return time_link(world, *transport, peer, link);
+}
+
 // The first rank that is, or is not, on rank 0's host; -1: there is none.
 int partner(const World& world, bool inside) {
   for (int r = 1; r < world.size; ++r)
@@ -221,15 +227,16 @@ int partner(const World& world, bool inside) {
 
 Result<Calibration> calibrate(const World& world) {
   Calibration measured = built_in_calibration();
+  Status first;
   for (const bool inside : {true, false}) {
     const int peer = partner(world, inside);
     if (peer < 0 || (world.rank != 0 && world.rank != peer)) continue;
-    const std::vector<int> ends = {0, peer};
-    TERN_ASSIGN(const auto transport, connect(world, ends, fmt::format("calibrate/{}", peer)));
     Link& by_network = inside ? measured.loopback : measured.network;
     Link& link = inside && !is_network(world.config.transport) ? measured.shared_memory : by_network;
-    TERN_TRY(time_link(world, *transport, peer, link));
+    // The other peer waits for rank 0 even where this one cannot be measured.
+    if (Status timed = time_peer(world, peer, link); first.ok()) first = std::move(timed);
   }
+  TERN_TRY(first);
   if (world.rank != 0) return built_in_calibration();
   time_core(measured);
   time_codecs(measured);
@@ -242,7 +249,8 @@ Result<Calibration> speeds_of(const World& world) {
     return calibration_of(world.config);
   const Result<Calibration> measured = calibrate(world);
   // Ranks that cannot connect are told so, all of them alike, when the communicator is made.
-  if (!measured.ok()) log_warn("calibrate", "links are not measured: {}", measured.error().message);
+  if (!measured.ok() && measured.error().code != Code::kUnsupported)
+    log_warn("calibrate", "links are not measured: {}", measured.error().message);
   constexpr std::string_view kKey = "calibration";
   if (world.rank == 0)
     TERN_TRY(world.store->set(kKey, to_json(measured.ok() ? *measured : built_in_calibration())));

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "runtime/base/log.h"
 #include "runtime/bootstrap/frame.h"
@@ -12,6 +13,8 @@ namespace {
 
 /// Time for an abort or the store to say why a connection broke.
 constexpr auto kConvictAfter = std::chrono::milliseconds(500);
+constexpr Seconds kStoreAnswers{0.5};
+constexpr auto kLookAgain = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -67,9 +70,16 @@ void FailureDetector::note(const Error& error) {
 }
 
 void FailureDetector::fail(const Error& error) {
-  // Another rank's abort may have come first; then that one counts.
-  const Status told = store_->set(abort_key_, pack_error(error));
-  note(!told.ok() && abort_->is_set() ? unpack_error(abort_->value()) : error);
+  note(tell(error));
+}
+
+/// The abort that counts: another rank's may have come first, as the store's answer shows. Its host may be
+/// what hangs, so that is waited for a moment only.
+Error FailureDetector::tell(const Error& error) {
+  store_->post(abort_key_, pack_error(error));
+  const Deadline answered = Deadline::after(kStoreAnswers);
+  while (!abort_->is_set() && !answered.passed()) std::this_thread::sleep_for(kLookAgain);
+  return abort_->is_set() ? unpack_error(abort_->value()) : error;
 }
 
 void FailureDetector::abort(const Error& error) {
@@ -78,7 +88,7 @@ void FailureDetector::abort(const Error& error) {
     if (has_local_abort_.load(std::memory_order_relaxed)) return;  // the mutex orders writers
     local_abort_ = error;
   }
-  static_cast<void>(store_->set(abort_key_, pack_error(error)));
+  static_cast<void>(tell(error));
   has_local_abort_.store(true, std::memory_order_release);
   eventfd_write(wake_.get(), 1);
 }

@@ -58,6 +58,7 @@ class FailureDetector {
   void look();
   void convict_suspects();
   void note(const Error& error);
+  Error tell(const Error& error);
 
   std::shared_ptr<Store> store_;  // World's
   std::string abort_key_;

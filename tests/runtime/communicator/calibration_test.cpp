@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "runtime/communicator/calibrate.h"
 #include "runtime/communicator/cost.h"
 #include "tests/ranks.h"
+#include "tests/runtime/bootstrap/free_port.h"
+#include "tests/runtime/bootstrap/process.h"
 
 namespace tern {
 namespace {
@@ -110,6 +114,51 @@ TEST(Calibrate, RankZeroMeasuresFiniteSpeedsAndOthersAreDoneToo) {
     EXPECT_NE(measured->shared_memory.beta, built_in.shared_memory.beta);
     EXPECT_TRUE(measured->shared_memory.receiver_reads);
   });
+}
+
+/// Four processes on two hosts, two each.
+constexpr int kProcesses = 4;
+int on_two_hosts(int rank, int port, const std::string& transport,
+                 const std::function<int(const World&)>& body) {
+  Config config;
+  config.transport = transport;
+  config.host_id = fmt::format("host {}", rank / 2);
+  config.heap_bytes = uint64_t{64} << 20;
+  config.bootstrap_timeout = Seconds(86400);  // nothing may take that long
+  const auto world = World::from_tcp({rank, kProcesses, "127.0.0.1", port}, config);
+  return world.ok() ? body(*world) : 90;
+}
+
+void expect_all_good(const std::string& transport, const std::function<int(const World&)>& body) {
+  const int port = free_port();
+  std::vector<ChildProcess> ranks;
+  for (int rank = 0; rank < kProcesses; ++rank)
+    ranks.emplace_back([&, rank] { return on_two_hosts(rank, port, transport, body); });
+  for (int rank = 0; rank < kProcesses; ++rank)
+    EXPECT_EQ(ranks[static_cast<size_t>(rank)].wait(), 0) << transport << " rank " << rank;
+}
+
+TEST(SpeedsOfHosts, AreMeasuredAndTheSameOnAllRanks) {
+  expect_all_good("auto", [](const World& world) {
+    const auto speeds = speeds_of(world);
+    if (!speeds.ok()) return 1;
+    const std::string mine = to_json(*speeds);
+    if (mine == to_json(built_in_calibration())) return 2;
+    const auto all = exchange(*world.store, world.rank, world.size, {"speeds", mine, Deadline()});
+    if (!all.ok()) return 3;
+    for (const std::string& theirs : *all)
+      if (theirs != mine) return 4;
+    return 0;
+  });
+}
+
+TEST(SpeedsOfHosts, ThatNoTransportJoinsAreRefusedAtOnceOnEveryRank) {
+  for (const char* transport : {"shm", "inproc"})
+    expect_all_good(transport, [](const World& world) {
+      const auto communicator = Communicator::create(world);
+      if (communicator.ok()) return 1;
+      return communicator.error().code == Code::kUnsupported ? 0 : 2;
+    });
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+#include <thread>
+
 #include "tests/runtime/bootstrap/free_port.h"
 #include "tests/runtime/bootstrap/process.h"
 #include "tests/runtime/transport/ranks.h"
@@ -98,6 +102,68 @@ TEST_P(EveryTransportOfProcesses, NamesTheKilledRankOnEveryOther) {
         << "rank " << rank;
   }
   EXPECT_EQ(host.wait(), 0);
+}
+
+// Rank 0 stops, and the store with it; rank 1 aborts: it must not wait for an answer.
+class StoppedStore : public EveryTransportOfProcesses {
+ protected:
+  static constexpr int kPair = 2;
+
+  Result<World> join_pair(int rank, int port) const {
+    Config config;
+    config.transport = GetParam().transport;
+    config.host_id = fmt::format("host {}", rank % GetParam().n_hosts);
+    config.heap_bytes = uint64_t{16} << 20;
+    config.bootstrap_timeout = Seconds(86400);  // of the store's answers too
+    return World::from_tcp({rank, kPair, "127.0.0.1", port}, config);
+  }
+
+  static bool is_stopped(const std::string& pid) {
+    std::ifstream status(fmt::format("/proc/{}/status", pid));
+    for (std::string word; status >> word;)
+      if (word == "State:") return status >> word && word == "T";
+    return false;
+  }
+
+  int stop(int port) const {
+    auto world = join_pair(0, port);
+    if (!world.ok()) return 1;
+    auto transport = connect(*world, world->all_ranks(), "test");
+    if (!transport.ok()) return 2;
+    if (!exchange(*world->store, 0, kPair, {"process", std::to_string(getpid()), Deadline()}).ok()) return 3;
+    if (!world->store->get("rank 1 has all that it needs", Deadline()).ok()) return 4;
+    raise(SIGSTOP);
+    return 5;
+  }
+
+  int give_up(int port) const {
+    auto world = join_pair(1, port);
+    if (!world.ok()) return 1;
+    auto transport = connect(*world, world->all_ranks(), "test");
+    if (!transport.ok()) return 2;
+    const auto pids = exchange(*world->store, 1, kPair, {"process", "", Deadline()});
+    if (!pids.ok()) return 3;
+    if (!world->store->set("rank 1 has all that it needs", "").ok()) return 4;
+    while (!is_stopped(pids->front())) std::this_thread::yield();
+    (*transport)->abort(error(Code::kAborted, "enough"));
+    char byte = 0;
+    RecvRequest never{.peer = 0, .into = &byte, .n_bytes = 1};
+    (*transport)->recv(never);
+    if ((*transport)->poll(never) != Poll::kFailed) return 5;
+    if ((*transport)->failure().message != "enough") return 6;
+    _exit(0);  // a goodbye to the store is another matter
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Rows, StoppedStore,
+                         testing::Values(Row{"shm", "shm", 1}, Row{"ucx", "ucx", 1}, Row{"tcp", "tcp", 1},
+                                         Row{"two_hosts", "auto", 2}),
+                         [](const auto& row) { return row.param.name; });
+
+TEST_P(StoppedStore, HoldsNoAbortUp) {
+  const int port = free_port();
+  ChildProcess aborts([this, port] { return give_up(port); });
+  ChildProcess stops([this, port] { return stop(port); });
+  EXPECT_EQ(aborts.wait(), 0);
 }
 
 }  // namespace
