@@ -10,9 +10,6 @@
 namespace tern::bench {
 namespace {
 
-/// What tells rules of TERN_ALGORITHM's grammar from the name of one algorithm.
-constexpr std::string_view kRuleMarks = ":=;";
-
 /// The same error as that of a flag.
 Error of_flag(std::string_view flag, std::string_view value, const Error& problem) {
   return error(Code::kInvalidArgument, "{} {}: {}", flag, value, problem.message);
@@ -56,7 +53,7 @@ std::string that_encode() {
 
 Status take_algorithm(const PerfOptions& o, const PerfCollective& collective, PerfSettings& settings) {
   if (o.algorithm.empty()) return {};
-  if (o.algorithm.find_first_of(kRuleMarks) != std::string::npos) {
+  if (is_rules(o.algorithm)) {
     const auto rules = parse_algorithm_rules(o.algorithm);
     if (!rules.ok()) return of_flag("--algorithm", o.algorithm, rules.error());
     return settings.config.set("algorithm", o.algorithm);

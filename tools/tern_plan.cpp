@@ -16,9 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What tells rules of TERN_ALGORITHM's grammar from the name of one algorithm.
-constexpr std::string_view kRuleMarks = ":=;";
-
 /// A world that is only thought of, for the cost model to look at.
 World imagine(const PlanQuestion& q, const Config& config) {
   World world;
@@ -70,6 +67,16 @@ Status check_size(const PlanQuestion& q, int most, std::string_view work) {
                work);
 }
 
+/// --algorithm where it is rules, else TERN_ALGORITHM.
+Result<AlgorithmRules> rules_of(const PlanQuestion& q, const Config& config) {
+  return parse_algorithm_rules(is_rules(q.algorithm) ? q.algorithm : config.algorithm);
+}
+
+/// The one algorithm that --algorithm names; "": none.
+std::string_view name_in(const PlanQuestion& q) {
+  return is_rules(q.algorithm) ? std::string_view() : std::string_view(q.algorithm);
+}
+
 /// The same with the codec that auto takes, and how it came to that.
 struct Settled {
   PlanQuestion question;
@@ -82,19 +89,17 @@ Result<Settled> settle(const PlanQuestion& q, const Config& config) {
   if (!q.codec.is_automatic) return settled;
   TERN_TRY(check(q));
   settled.question.codec = CodecSpec();
-  const bool is_sum = q.collective == Collective::kAllReduce || q.collective == Collective::kReduceScatter;
-  if (!is_sum) {
+  if (!encodes_by_default(q.collective)) {
     settled.verdict.reason = CodecReason::kNotEncodable;
     return settled;
   }
   TERN_ASSIGN(CostModel model, model_of(settled.question, config));
   TERN_ASSIGN(const Calibration speeds, calibration_of(config));
-  const bool is_spec = q.algorithm.find_first_of(kRuleMarks) != std::string::npos;
-  TERN_ASSIGN(AlgorithmRules rules, parse_algorithm_rules(is_spec ? q.algorithm : config.algorithm));
+  TERN_ASSIGN(AlgorithmRules rules, rules_of(q, config));
   Planner planner(
       {.n_ranks = q.n_ranks, .model = std::move(model), .rules = std::move(rules), .codecs = speeds.codecs});
   Shape shape{.collective = q.collective, .n_bytes = q.n_bytes, .elt = sizeof(float)};
-  if (!is_spec) shape.algorithm = q.algorithm;
+  shape.algorithm = name_in(q);
   const CodecQuestion question{q.codec.max_loss_gap, q.has_residual, q.hidden_seconds};
   TERN_ASSIGN(settled.verdict, planner.weigh_codecs(shape, question));
   TERN_ASSIGN(const auto candidates, planner.codec_candidates(shape, question));
@@ -115,8 +120,7 @@ void add_codecs(Report& report, const PlanQuestion& q, const Settled& settled) {
                     micros(verdict.dense_seconds * 1e6), micros(exposed(verdict.dense_seconds))});
   for (const auto& [codec, decision] : settled.candidates) {
     const CodecInfo& row = info(codec.id);
-    const bool feeds_back = q.has_residual && row.residual != ResidualUse::kNone;
-    const double gap = feeds_back ? row.loss_gap.with_residual : row.loss_gap.plain;
+    const double gap = loss_gap(row, q.has_residual);
     const double bits = row.bits_per_element(codec, sizeof(float));
     rows.push_back({codec == verdict.codec ? "*" : "", to_string(codec), micros(bits), fmt::format("{}", gap),
                     std::string(decision.algorithm), micros(decision.predicted_seconds * 1e6),
@@ -138,13 +142,11 @@ void add_codecs(Report& report, const PlanQuestion& q, const Settled& settled) {
 /// What would run: under --algorithm, else under TERN_ALGORITHM, else the fastest.
 Result<Candidate> choice_for(const PlanQuestion& q, const Config& config) {
   TERN_TRY(check(q));
-  const bool is_spec = q.algorithm.empty() || q.algorithm.find_first_of(kRuleMarks) != std::string::npos;
-  TERN_ASSIGN(const AlgorithmRules rules,
-              parse_algorithm_rules(is_spec && !q.algorithm.empty() ? q.algorithm : config.algorithm));
+  TERN_ASSIGN(const AlgorithmRules rules, rules_of(q, config));
   TERN_ASSIGN(const CostModel model, model_of(q, config));
   const std::vector<int> hosts = hosts_of(model, q.n_ranks);
   CandidateQuery query = query_of(q, hosts);
-  query.only = is_spec ? rules.find(q.collective, q.n_bytes) : std::string_view(q.algorithm);
+  query.only = name_in(q).empty() ? rules.find(q.collective, q.n_bytes) : name_in(q);
   return fastest_candidate(query, model);
 }
 

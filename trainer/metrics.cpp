@@ -58,7 +58,10 @@ nlohmann::ordered_json to_json(const StepRecord& record) {
                                  {"gradient_bytes_dense", record.gradients.bytes_dense},
                                  {"data_wait_ms", record.data_wait_seconds * kMs},
                                  {"codec", record.codec}};
-  if (record.codec != "none") json["saturated"] = record.n_saturated;
+  if (record.codec != "none") {
+    json["saturated"] = record.n_saturated;
+    json["non_finite_buckets"] = record.n_non_finite;
+  }
   if (record.telemetry) {
     json["vnmse"] = record.telemetry->vnmse;
     json["residual_norm"] = number_or_null(record.telemetry->residual_norm);

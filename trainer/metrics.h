@@ -31,6 +31,7 @@ struct StepRecord {
   Traffic gradients;         ///< reduction of gradients
   Traffic parameters;        ///< gathering of updated parameters, and the few bytes of agreement
   std::string codec;         ///< of this step's gradients; "none": all were dense
+  int n_non_finite = 0;      ///< buckets in which an encoded element was not finite
   uint64_t n_saturated = 0;  ///< elements that hit the codec's range
   std::optional<CodecTelemetry> telemetry;
   double mfu = 0;       ///< flops of the model over the peak of the cores used; 0: peak not measured

@@ -168,6 +168,7 @@ void Trainer::note_codecs(StepRecord& record, bool measures) {
   const CodecUse& use = parts_->reducer->codec_use();
   record.codec = use.text();
   record.n_saturated = use.n_saturated;
+  record.n_non_finite = use.n_non_finite;
   if (!measures) return;
   CodecTelemetry telemetry;
   for (const EncodingError& error : use.errors) telemetry.vnmse.push_back(error.vnmse());

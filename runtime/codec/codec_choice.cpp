@@ -48,14 +48,17 @@ std::string to_string(const CodecChoice& choice) {
   return fmt::format("{}:{}{}", kAuto, kGapKey, choice.max_loss_gap);
 }
 
+double loss_gap(const CodecInfo& codec, bool has_residual) {
+  const bool feeds_back = has_residual && codec.residual != ResidualUse::kNone;
+  return feeds_back ? codec.loss_gap.with_residual : codec.loss_gap.plain;
+}
+
 std::vector<CodecSpec> allowed_codecs(double max_loss_gap, bool has_residual, size_t elt) {
   std::vector<CodecSpec> allowed;
   for (const CodecInfo& row : codecs()) {
     const CodecSpec spec{.id = row.id};
-    const bool feeds_back = has_residual && row.residual != ResidualUse::kNone;
-    const double gap = feeds_back ? row.loss_gap.with_residual : row.loss_gap.plain;
     const bool saves = row.bits_per_element(spec, elt) < 8.0 * static_cast<double>(elt);
-    if (saves && gap <= max_loss_gap) allowed.push_back(spec);
+    if (saves && loss_gap(row, has_residual) <= max_loss_gap) allowed.push_back(spec);
   }
   return allowed;
 }

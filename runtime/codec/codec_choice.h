@@ -30,6 +30,9 @@ Result<CodecChoice> parse_codec_choice(std::string_view text);
 /// In the same grammar: parse_codec_choice(to_string(choice)) is choice.
 std::string to_string(const CodecChoice& choice);
 
+/// The codec's loss gap in a call with or without a residual, percent.
+double loss_gap(const CodecInfo& codec, bool has_residual);
+
 /// Which codecs "auto" may take for elements of `elt` bytes: not `none`, none that saves no bytes, and none
 /// whose loss gap exceeds max_loss_gap with or without a residual, as the call has one. With their default
 /// options.

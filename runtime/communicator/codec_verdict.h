@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/codec/codec.h"
+#include "runtime/plan/plan.h"
 
 namespace tern {
 
@@ -36,6 +37,11 @@ constexpr std::string_view name(CodecReason reason) {
 }
 /// How many calls there were of each reason, by CodecReason.
 using CodecCounts = std::array<uint64_t, kCodecReasons.size()>;
+
+/// Collectives of sums, which TERN_CODEC and auto apply to.
+constexpr bool encodes_by_default(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduceScatter;
+}
 
 /// Below this size, bytes of the whole vector, auto does not encode.
 inline constexpr size_t kLeastEncodedBytes = 64 << 10;

@@ -256,7 +256,7 @@ Status Runner::run_call(const Operation& o, const ConstView& in, CallReport& rep
   TERN_TRY(check_codec(o, count));
   TERN_ASSIGN(const CodecVerdict verdict, verdict_for(o, count));
   TERN_ASSIGN(const Decision* decision, planner_.decide(shape_of(o, count, verdict.codec)));
-  this->count(verdict, o);
+  tally(verdict, o);
   const size_t elt = size_of(dtype_of(o));
   const bool counts_agree = o.is_uneven() && o.collective != Collective::kAllToAll;
   Call call{.program = decision->program,

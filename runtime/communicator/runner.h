@@ -58,7 +58,7 @@ class Runner {
 
   Status check_codec(const Operation& o, size_t count) const;
   Result<CodecVerdict> verdict_for(const Operation& o, size_t count);
-  void count(const CodecVerdict& verdict, const Operation& o);
+  void tally(const CodecVerdict& verdict, const Operation& o);
   Shape shape_of(const Operation& o, size_t count, CodecSpec codec) const;
   Status run_one(const Operation& o, CallReport& report);
   Status run_call(const Operation& o, const ConstView& in, CallReport& report);

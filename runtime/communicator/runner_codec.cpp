@@ -26,10 +26,6 @@ Status check_copies(const Operation& o, const CodecInfo& codec) {
   return {};
 }
 
-bool sums(const Operation& o) {
-  return o.collective == Collective::kAllReduce || o.collective == Collective::kReduceScatter;
-}
-
 bool is_encodable_sum(const Operation& o) {
   return is_encodable(o.out.dtype) && (o.op == Op::kSum || o.op == Op::kAvg);
 }
@@ -41,7 +37,7 @@ Status Runner::check_codec(const Operation& o, size_t count) const {
   if (!o.options.codec.has_value() || o.options.codec->is_automatic || o.options.codec->is_dense()) return {};
   const CodecSpec& spec = o.options.codec->spec;
   const CodecInfo& codec = info(spec.id);
-  if (!sums(o)) return check_copies(o, codec);
+  if (!encodes_by_default(o.collective)) return check_copies(o, codec);
   if (!is_encodable_sum(o)) {
     return error(Code::kUnsupported, "codec {} encodes sums and averages of {}, not {} of {}", codec.name,
                  encodable_dtypes(), name(o.op), name(o.out.dtype));
@@ -58,7 +54,7 @@ Result<CodecVerdict> Runner::verdict_for(const Operation& o, size_t count) {
   const CodecChoice& choice = is_own ? *o.options.codec : default_codec_;
   if (choice.is_dense()) return CodecVerdict{};
   if (is_own && !choice.is_automatic) return CodecVerdict{choice.spec, CodecReason::kNamed};
-  if (!sums(o)) return CodecVerdict{};
+  if (!encodes_by_default(o.collective)) return CodecVerdict{};
   if (!is_encodable_sum(o)) return CodecVerdict{.reason = CodecReason::kNotEncodable};
   const bool has_residual = o.options.residual != nullptr;
   if (choice.is_automatic)
@@ -69,7 +65,7 @@ Result<CodecVerdict> Runner::verdict_for(const Operation& o, size_t count) {
   return CodecVerdict{choice.spec, CodecReason::kNamed};
 }
 
-void Runner::count(const CodecVerdict& verdict, const Operation& o) {
+void Runner::tally(const CodecVerdict& verdict, const Operation& o) {
   uint64_t& n = codec_counts_[static_cast<size_t>(verdict.reason)];
   const bool is_fallback =
       verdict.reason == CodecReason::kNotEncodable || verdict.reason == CodecReason::kNoResidual;

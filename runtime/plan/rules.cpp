@@ -134,6 +134,10 @@ std::string to_string(const AlgorithmChoice& choice) {
   return fmt::format("{}@{}", choice.algorithm->name, format_size(*choice.segment_bytes));
 }
 
+bool is_rules(std::string_view text) {
+  return text.find_first_of(":=;") != std::string_view::npos;
+}
+
 Result<AlgorithmRules> parse_algorithm_rules(std::string_view spec) {
   Parser parser;
   if (spec.empty()) return parser.rules;

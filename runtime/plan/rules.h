@@ -42,6 +42,9 @@ struct AlgorithmRules {
   bool operator==(const AlgorithmRules&) const = default;
 };
 
+/// Whether the text is rules, not the name of one algorithm.
+bool is_rules(std::string_view text);
+
 /// Errors of both: kInvalidArgument, with the position and what is allowed there (unknown name, bad size,
 /// empty or overlapping range, an algorithm that does not have the collective).
 Result<AlgorithmChoice> parse_algorithm_choice(std::string_view text);
