@@ -189,7 +189,7 @@ Result<double> sustained_beta(End& end, bool begins, const std::byte* data, std:
   };
   TERN_ASSIGN(const double half, amount(n));
   TERN_ASSIGN(const double whole, amount(2 * n));
-  return std::max(whole - half, 1e-9) / (static_cast<double>(into.size()) * n);
+  return added_beta(half, whole, into.size() * static_cast<size_t>(n));
 }
 
 Status time_link(const World& world, Transport& transport, int peer, Link& link) {
@@ -206,7 +206,7 @@ Status time_link(const World& world, Transport& transport, int peer, Link& link)
     return {};
   }
   TERN_ASSIGN(const double large, end.time(begins, data, into, kLargeTurns));
-  link.beta = std::max(large - small, 1e-12) / (kLarge - kSmall);
+  link.beta = added_beta(small, large, kLarge - kSmall);
   return {};
 }
 
@@ -224,6 +224,11 @@ int partner(const World& world, bool inside) {
 }
 
 }  // namespace
+
+double added_beta(double less, double more, size_t n_bytes) {
+  constexpr double kLeastShare = 0.25;
+  return std::max(more - less, kLeastShare * more) / static_cast<double>(n_bytes);
+}
 
 Result<Calibration> calibrate(const World& world) {
   Calibration measured = built_in_calibration();

@@ -16,6 +16,11 @@ namespace tern {
 /// Errors: those of connect(); kTimeout, kPeerLost naming the rank.
 Result<Calibration> calibrate(const World& world);
 
+/// Seconds per byte of what a longer transfer has more than a shorter one, from the seconds of both. Others
+/// on the machine may hold the shorter one up until it takes as long as the longer one, or longer: a quarter
+/// of the longer time counts in any case, since latency is a small part of it.
+double added_beta(double less, double more, size_t n_bytes);
+
 /// What the planners of a world price with, equal on all ranks: the file that TERN_CALIBRATION names; else,
 /// for processes on several hosts, what calibrate() finds now; else, or when that fails (with a warning),
 /// what is built in. Collective, once. Errors: those of calibration_of(); kTimeout, kPeerLost.

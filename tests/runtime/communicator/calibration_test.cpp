@@ -93,6 +93,17 @@ TEST(Calibration, EncodedPricesAreThoseOfTheCodecAndTheElements) {
   EXPECT_DOUBLE_EQ(fp16.encode_beta, 2 * speeds[static_cast<size_t>(CodecId::kQ8)].encode_beta);
 }
 
+TEST(Calibrate, ATransferThatWasHeldUpStillGivesASpeedThatCanBeReadBack) {
+  EXPECT_DOUBLE_EQ(added_beta(1e-6, 11e-6, 1000), 1e-8);
+  for (const double less : {11e-6, 12e-6, 1.0}) {
+    Calibration c = built_in_calibration();
+    c.shared_memory.beta = added_beta(less, 11e-6, 256 << 10);
+    EXPECT_DOUBLE_EQ(c.shared_memory.beta, 11e-6 / 4 / (256 << 10)) << less;
+    const auto read = parse_calibration(to_json(c), "speeds.json");
+    ASSERT_TRUE(read.ok()) << read.error().message;
+  }
+}
+
 TEST(Calibrate, RankZeroMeasuresFiniteSpeedsAndOthersAreDoneToo) {
   testing::on_worlds(3, testing::quick_config(), [](const World& world) {
     const auto measured = calibrate(world);
